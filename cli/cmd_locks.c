@@ -17,9 +17,7 @@
 #include "cli/option/table.h"
 #include "cli/source.h"
 #include "cli/tracing.h"
-#include "db/discover/servers.h"
-#include "db/engines.h"
-#include "host/container.h"
+#include "db/locks/locks.h"
 #include "host/open.h"
 
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
@@ -30,33 +28,9 @@ struct cmd_locks {
 	struct locks_table table;
 	struct locks_graph graph;
 	void (*server)(void *arg, const struct server_info *server);
-	struct servers servers;		/* for JSON */
 	uint64_t lines;			/* of the table, once it was printed */
 	int dot;			/* file; -1: none */
 };
-
-/* Print a wait as JSON. Its server is found while the process exists. */
-static void locks_json(struct cmd_locks *cmd, const struct lock_wait *wait)
-{
-	const struct target *target = wait->target;
-	struct json_server shown = { .version = target->version, .path = target->path };
-	const struct server *server = NULL;
-	struct process process;
-	char container[64];
-
-	container_read(wait->event->pid, container, sizeof(container));
-	shown.container = container;
-	if (cmd->servers.count == SERVERS_MAX)
-		servers_clear(&cmd->servers);
-	if (!process_read(wait->event->pid, engine_is_executable, &process))
-		server = servers_of(&cmd->servers, target, process.pid, process.uid, container);
-	if (server) {
-		shown.version = server->version;
-		shown.pid = server->pid;
-	}
-	shown.engine = describe_engine(target->engine, shown.version);
-	locks_json_wait(&cmd->loop.out, wait, &shown);
-}
 
 static void locks_json_sums(struct cmd_locks *cmd)
 {
@@ -64,15 +38,14 @@ static void locks_json_sums(struct cmd_locks *cmd)
 
 	for (size_t i = 0; i < cmd->table.nsums; i++) {
 		const struct locks_sum *sum = &cmd->table.sums[i];
-		const struct json_server server =
+		const struct server server =
 			server_set_common(&cmd->loop.banner.servers, sum->engine);
 
 		locks_json_sum(&cmd->loop.out, sum, wall_ns, &server);
 	}
 }
 
-/* @server: of JSON; NULL: it is to be found. */
-static void locks_show(void *arg, const struct lock_wait *wait, const struct json_server *server)
+static void locks_wait(void *arg, const struct lock_wait *wait)
 {
 	struct cmd_locks *cmd = arg;
 	const struct options *options = &cmd->loop.options;
@@ -86,19 +59,12 @@ static void locks_show(void *arg, const struct lock_wait *wait, const struct jso
 		locks_table_add(&cmd->table, wait);
 	} else {
 		loop_begin_event(&cmd->loop, !wait->running);
-		if (options->json && server)
-			locks_json_wait(&cmd->loop.out, wait, server);
-		else if (options->json)
-			locks_json(cmd, wait);
+		if (options->json)
+			locks_json_wait(&cmd->loop.out, wait);
 		else
 			locks_table_wait(&cmd->table, wait);
 	}
 	loop_end_event(&cmd->loop, !wait->running);
-}
-
-static void locks_wait(void *arg, const struct lock_wait *wait)
-{
-	locks_show(arg, wait, NULL);
 }
 
 static void locks_server(void *arg, const struct server_info *server)
@@ -262,17 +228,17 @@ static int cmd_locks_run(struct loop *loop)
 	if (loop->options.stat && !loop->options.has_threshold)
 		loop->options.threshold_ns = 0;
 	tracing_config(loop, &common);
+	common.sink.wait = locks_wait;
 	if (loop->replay) {
-		status = loop->command->source->start(loop, &common, locks_show);
+		status = loop->command->source->start(loop, &common);
 		return status == EXIT_OK ? loop_run(loop) : status;
 	}
 	cmd->server = common.server;
 	config = (struct locks_config){
 		.servers = common.servers, .threshold_ns = common.threshold_ns,
-		.text_bytes = common.text_bytes, .redact = common.redact,
-		.sum_lwlocks = loop->options.stat, .filter = common.filter,
-		.denied = common.denied,
-		.arg = common.arg, .wait = locks_wait, .server = locks_server,
+		.text_bytes = common.text_bytes, .sum_lwlocks = loop->options.stat,
+		.identify = common.identify, .sink = common.sink, .denied = common.denied,
+		.arg = common.arg, .server = locks_server,
 		.error = common.error, .stopped = common.stopped,
 		.site = common.site,
 	};
@@ -294,7 +260,6 @@ static void cmd_locks_close(struct loop *loop)
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
 	locks_close(cmd->locks);
-	servers_clear(&cmd->servers);
 	locks_table_free(&cmd->table);
 	locks_graph_free(&cmd->graph);
 	if (cmd->dot >= 0)
@@ -340,9 +305,9 @@ static const struct option_row option_dot = {
 static const struct option_row *const locks_options[] = {
 	&option_min_waits, &option_pid, &option_path, &option_duration, &option_count_waits,
 	&option_stat, &option_dot, &option_engine, &option_user, &option_db, &option_client,
-	&option_match, &option_container, &option_text, &option_redact, &option_wall, &option_json,
-	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_app, &option_match, &option_container, &option_text, &option_redact, &option_wall,
+	&option_json, &option_strict, &option_keep_privileges, &option_force, &option_threshold,
+	&option_exe, &option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_locks = {

@@ -19,8 +19,8 @@
 #include "cli/suggest.h"
 #include "cli/tracing.h"
 #include "db/ps/ps.h"
+#include "db/sink.h"
 #include "host/clock.h"
-#include "sql/fingerprint.h"
 
 #define DEPTH_MAX	16	/* of the tree; deeper sessions are shown at this depth */
 
@@ -94,8 +94,8 @@ static int row_compare(const void *a, const void *b)
 	int order = ranks[x->state] - ranks[y->state];
 
 	order = order ? order : row_compare_number(row_since(x), row_since(y));
-	order = order ? order : row_compare_number(x->pid, y->pid);
-	return order ? order : row_compare_number(x->connection, y->connection);
+	order = order ? order : row_compare_number(x->who.pid, y->who.pid);
+	return order ? order : row_compare_number(x->who.connection, y->who.connection);
 }
 
 /* The same, but first those that are blocked. */
@@ -108,24 +108,18 @@ static int row_compare_tree(const void *a, const void *b)
 	return order ? order : row_compare(a, b);
 }
 
-static bool row_wanted(const struct cmd_ps *cmd, const struct ps_session *s)
+/* Return whether the session has been in its state for long enough. */
+static bool row_lasts(const struct cmd_ps *cmd, const struct ps_session *s)
 {
-	const struct filter filter = tracing_filter(&cmd->options);
-	const struct filter_session session = {
-		s->identity.user, s->identity.database, s->identity.client, s->container,
-		s->application,
-	};
 	uint64_t since = row_since(s), ns = since < cmd->now_ns ? cmd->now_ns - since : 0;
 
-	if (cmd->options.threshold_ns && (!since || ns < cmd->options.threshold_ns))
-		return false;
-	return filter_session(&filter, &session) && filter_text(&filter, s->text, s->len);
+	return !cmd->options.threshold_ns || (since && ns >= cmd->options.threshold_ns);
 }
 
 static void row_print(struct cmd_ps *cmd, const struct ps_session *s, unsigned int depth)
 {
 	if (cmd->options.json)
-		ps_json(&cmd->out, s, ps_target(cmd->ps, s), cmd->now_ns);
+		ps_json(&cmd->out, s, cmd->now_ns);
 	else
 		ps_table_row(&cmd->table, s, depth, cmd->now_ns);
 }
@@ -144,7 +138,7 @@ static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 	cmd->printed[at] = true;
 	row_print(cmd, cmd->row[at], depth);
 	for (size_t i = 0; i < cmd->blocked && depth < DEPTH_MAX; i++)
-		if (!cmd->printed[i] && row_is_blocked_by(cmd->row[i], cmd->row[at]->pid))
+		if (!cmd->printed[i] && row_is_blocked_by(cmd->row[i], cmd->row[at]->who.pid))
 			tree_print(cmd, i, depth + 1);
 }
 
@@ -152,7 +146,7 @@ static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 static bool tree_has_parent(const struct cmd_ps *cmd, size_t at)
 {
 	for (size_t i = 0; i < cmd->rows && at < cmd->blocked; i++)
-		if (i != at && row_is_blocked_by(cmd->row[at], cmd->row[i]->pid))
+		if (i != at && row_is_blocked_by(cmd->row[at], cmd->row[i]->who.pid))
 			return true;
 	return false;
 }
@@ -168,17 +162,13 @@ static void tree_print_all(struct cmd_ps *cmd)
 			tree_print(cmd, i, 0);
 }
 
-/* Remove literals. A statement that has ended may have failed as a string had no end. */
-static void row_redact(struct ps_session *s)
-{
-	if (s->text)
-		s->len = fingerprint_redact(s->engine->dialect, s->text, s->len,
-					    s->cut || s->state != PS_ACTIVE, s->text);
-}
-
 /* Select and sort the rows of ->list. Return 0 or -ENOMEM. */
 static int rows_make(struct cmd_ps *cmd)
 {
+	const struct sink_config sink = {
+		.filter = tracing_filter(&cmd->options), .redact = cmd->options.redact,
+	};
+
 	cmd->rows = cmd->blocked = 0;
 	cmd->row = calloc(cmd->list.n + 1, sizeof(*cmd->row));
 	cmd->printed = calloc(cmd->list.n + 1, sizeof(*cmd->printed));
@@ -187,11 +177,8 @@ static int rows_make(struct cmd_ps *cmd)
 	for (size_t i = 0; i < cmd->list.n; i++) {
 		struct ps_session *session = &cmd->list.session[i];
 
-		if (!row_wanted(cmd, session))
-			continue;
-		if (cmd->options.redact)
-			row_redact(session);
-		cmd->row[cmd->rows++] = session;
+		if (row_lasts(cmd, session) && sink_session(&sink, session))
+			cmd->row[cmd->rows++] = session;
 	}
 	qsort(cmd->row, cmd->rows, sizeof(*cmd->row),
 	      cmd->options.tree ? row_compare_tree : row_compare);

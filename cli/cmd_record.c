@@ -15,30 +15,19 @@
 #include "cli/option/table.h"
 #include "cli/tracing.h"
 #include "cli/version.h"
-#include "db/discover/servers.h"
-#include "db/engines.h"
+#include "db/locks/locks.h"
 #include "db/recording/writer.h"
 #include "host/clock.h"
-#include "host/container.h"
 
 #define NAP_MS		5	/* between drains .. */
 #define NAP_WAIT_MS	1	/* .. and while holders of locks are to be read */
 #define COMMIT_MS	1000	/* how long an event is in memory only */
-#define KNOWN		256	/* processes whose server was found lately .. */
-#define KNOWN_NS	1000000000u	/* .. and how long that is valid: a PID may be reused */
 
 struct record {
 	struct tracing tracing;		/* first: callbacks receive it */
 	struct locks *locks;		/* owned */
 	struct writer writer;
 	struct flight flight;		/* its files */
-	struct servers servers;		/* of lock waits */
-	struct record_known {
-		uint32_t pid;		/* 0: unused */
-		uint64_t until_ns;	/* CLOCK_MONOTONIC */
-		const struct server *server;	/* of ->servers, or NULL */
-		char container[64];
-	} known[KNOWN];
 	bool looking;			/* running events are not recorded, but may fire */
 	uint64_t bpf_ns;		/* as last measured .. */
 	bool has_bpf;			/* .. if at all */
@@ -124,37 +113,9 @@ static bool record_statement(void *arg, const struct statement *s)
 	return true;
 }
 
-/*
- * Return the server and the container of the process of a wait. Reading /proc takes longer than
- * most waits, of which there may be thousands each second.
- */
-static const struct record_known *record_server(struct record *record,
-						const struct lock_wait *wait)
-{
-	uint32_t pid = wait->event->pid;
-	struct record_known *known = &record->known[pid % KNOWN];
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	struct process process;
-
-	if (known->pid == pid && now_ns < known->until_ns)
-		return known;
-	if (record->servers.count == SERVERS_MAX) {
-		servers_clear(&record->servers);
-		memset(record->known, 0, sizeof(record->known));
-	}
-	*known = (struct record_known){ .pid = pid, .until_ns = now_ns + KNOWN_NS };
-	container_read(pid, known->container, sizeof(known->container));
-	if (!process_read(pid, engine_is_executable, &process))
-		known->server = servers_of(&record->servers, wait->target, process.pid,
-					   process.uid, known->container);
-	return known;
-}
-
 static void record_wait(void *arg, const struct lock_wait *wait)
 {
 	struct record *record = arg;
-	const struct record_known *known;
-	struct recorded_server of;
 
 	if (record->tracing.loop.done)
 		return;
@@ -162,11 +123,7 @@ static void record_wait(void *arg, const struct lock_wait *wait)
 		flight_running(&record->flight, true, wait->start_ns);
 		return;
 	}
-	known = record_server(record, wait);
-	of = (struct recorded_server){
-		.server = known->server, .container = *known->container ? known->container : NULL,
-	};
-	encode_wait(&record->writer.encode, wait, &of);
+	encode_wait(&record->writer.encode, wait);
 	if (!wait->running)
 		flight_wait(&record->flight, wait->duration_ns);
 	record_full(record);
@@ -338,14 +295,14 @@ static int record_start(struct record *record)
 static int record_locks(struct record *record, const struct tracer_config *common,
 			struct error *error)
 {
-	const struct locks_config config = {
+	struct locks_config config = {
 		.servers = common->servers, .threshold_ns = common->threshold_ns,
-		.text_bytes = common->text_bytes, .redact = common->redact,
-		.filter = common->filter, .denied = common->denied, .arg = record,
-		.wait = record_wait, .server = record_no_server, .error = record_no_error,
-		.stopped = common->stopped,
+		.text_bytes = common->text_bytes, .identify = true, .sink = common->sink,
+		.denied = common->denied, .arg = record,
+		.server = record_no_server, .error = record_no_error, .stopped = common->stopped,
 	};
 
+	config.sink.wait = record_wait;
 	return locks_open(&record->locks, &config, error);
 }
 
@@ -358,8 +315,8 @@ static int record_trace(struct record *record)
 	struct sandbox sandbox;
 
 	tracing_config(loop, &config);
-	config.statement = record_statement;
-	config.identify = config.rows = config.find_server = config.measure = true;
+	config.sink.statement = record_statement;
+	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= loop->options.memory ? SANDBOX_REPLACE : 0;
 	if (tracer_open(&record->tracing.tracer, &config, &error) ||
@@ -400,7 +357,6 @@ static void record_close(struct loop *loop)
 
 	tracing_close(loop);
 	locks_close(record->locks);
-	servers_clear(&record->servers);
 	writer_close(&record->writer);
 	flight_close(&record->flight);
 }

@@ -27,10 +27,8 @@ static bool cmd_report_statement(void *arg, const struct statement *statement)
 	return true;
 }
 
-static void cmd_report_wait(void *arg, const struct lock_wait *wait,
-			    const struct decode_server *server)
+static void cmd_report_wait(void *arg, const struct lock_wait *wait)
 {
-	(void)server;
 	report_wait(((struct cmd_report *)arg)->report, wait);
 }
 
@@ -66,11 +64,13 @@ static int cmd_report_read(struct cmd_report *cmd, uint64_t since_ns, uint64_t u
 	const struct options *options = &cmd->options;
 	const struct replay_config config = {
 		.engine = options->engine, .threshold_ns = options->threshold_ns,
-		.filter = tracing_filter(options), .texts.redact = options->redact,
 		.why = true, .use = true, .phases = true,
-		.since_ns = since_ns, .until_ns = until_ns, .arg = cmd,
-		.statement = cmd_report_statement, .wait = cmd_report_wait,
-		.server = cmd_report_server,
+		.since_ns = since_ns, .until_ns = until_ns,
+		.sink = {
+			.filter = tracing_filter(options), .redact = options->redact, .arg = cmd,
+			.statement = cmd_report_statement, .wait = cmd_report_wait,
+		},
+		.arg = cmd, .server = cmd_report_server,
 	};
 	struct summary summary;
 	int ret = replay_start(cmd->replay, &config);

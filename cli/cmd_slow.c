@@ -117,7 +117,7 @@ static int slow_run(struct loop *loop)
 		return status;
 	field_table_init(&slow->table, &loop->options.columns, loop->start_ns, loop->options.wall);
 	tracing_config(loop, &config);
-	config.statement = slow_statement;
+	config.sink.statement = slow_statement;
 	status = tracing_open(&slow->tracing, &config);
 	if (status != EXIT_OK)
 		return status;

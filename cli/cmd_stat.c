@@ -130,8 +130,8 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 	struct output *out = &stat->tracing.loop.out;
 	const struct histogram_row *first = h->counts;
 	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
-	const struct json_server server = server_set_common(&stat->tracing.loop.banner.servers,
-							    first->engine->name);
+	const struct server server = server_set_common(&stat->tracing.loop.banner.servers,
+						       first->engine->name);
 
 	json_head(out, "{\"type\":\"histogram\",\"time\":\"", stat->wall_ns, &server);
 	json_number(out, ",\"interval\":", stat->tracing.loop.counted);
@@ -295,13 +295,13 @@ static bool stat_statement(void *arg, const struct statement *statement)
 static void stat_config(struct loop *loop, struct tracer_config *config)
 {
 	const struct options *options = &loop->options;
-	bool filter = filter_any(&config->filter);
+	bool filter = filter_any(&config->sink.filter);
 
-	config->statement = stat_statement;
-	config->stat_unit_ns = stat_unit_ns(options);
-	config->stat_by = options->stat_by;
+	config->sink.statement = stat_statement;
+	config->sink.stat_unit_ns = stat_unit_ns(options);
+	config->sink.stat_by = options->stat_by;
 	if (options->wait) {
-		config->why = config->wait = true;
+		config->why = config->sink.stat_waits = true;
 		config->wait_part = options->wait_part;
 		config->wait_call = options->wait_call;
 		loop->banner.subject = "waits in database queries";
@@ -314,9 +314,9 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 	config->identify = filter;
 	config->rows = false;
 	export_config(&((struct stat *)loop)->export, config);
-	loop->nap_ms = filter || config->records || loop->replay ? 0 : DRAIN_MS;
-	if (!config->filter.match)
-		config->text_bytes = config->records ? EXPORT_TEXT : OPTION_TEXT_MIN * 4;
+	loop->nap_ms = filter || config->sink.records || loop->replay ? 0 : DRAIN_MS;
+	if (!config->sink.filter.match)
+		config->text_bytes = config->sink.records ? EXPORT_TEXT : OPTION_TEXT_MIN * 4;
 }
 
 static int stat_run(struct loop *loop)

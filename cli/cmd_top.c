@@ -123,7 +123,7 @@ static void cmd_top_longest(struct top_head *head, const struct statement *state
 	head->nlongest = n += n < TOP_RUNNINGS;
 	memmove(one + at + 1, one + at, (n - at - 1) * sizeof(*one));
 	one += at;
-	*one = (struct top_running){ .pid = statement->pid, .len = 1, .text = "-",
+	*one = (struct top_running){ .pid = statement->who->pid, .len = 1, .text = "-",
 				     .duration_ns = statement->duration_ns };
 	if (!statement->text)
 		return;
@@ -137,11 +137,11 @@ static const struct family *cmd_top_family(struct cmd_top *top, const struct sta
 {
 	struct family *family = s->alike ? &top->families[s->alike % FAMILIES] : &top->alone;
 
-	if (s->alike && family->alike == s->alike && family->dialect == s->dialect)
+	if (s->alike && family->alike == s->alike && family->dialect == s->server->engine->dialect)
 		return family;
 	family->alike = s->alike;
-	family->dialect = s->dialect;
-	family->hash = fingerprint_make(s->dialect, s->text ? s->text : "",
+	family->dialect = s->server->engine->dialect;
+	family->hash = fingerprint_make(family->dialect, s->text ? s->text : "",
 					s->text ? s->text_len : 0, s->truncated,
 					family->fingerprint, sizeof(family->fingerprint)).hash;
 	return family;
@@ -152,7 +152,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 	struct cmd_top *top = arg;
 	const struct family *family;
 	struct top_call call = {
-		.engine = s->engine, .database = s->database, .text = s->text,
+		.engine = s->server->engine->name, .database = s->who->database, .text = s->text,
 		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
 		.rows = s->has_rows ? s->rows : 0, .seen_ns = s->start_ns, .failed = s->failed,
 		.why = s->why,
@@ -425,7 +425,7 @@ static int cmd_top_run(struct loop *loop)
 	if (!top->groups)
 		return message_no_memory();
 	tracing_config(loop, &config);
-	config.statement = cmd_top_statement;
+	config.sink.statement = cmd_top_statement;
 	config.rows = true;
 	ret = export_open(&top->export, &top->tracing);
 	top->export.tool.by_fingerprint = true;

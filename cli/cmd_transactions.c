@@ -55,7 +55,7 @@ static int transactions_run(struct loop *loop)
 	tracing_config(loop, &config);
 	config.transactions = true;
 	config.rows = false;
-	config.statement = transactions_print;
+	config.sink.statement = transactions_print;
 	status = tracing_open(&cmd->tracing, &config);
 	return status == EXIT_OK ? loop_run(loop) : status;
 }

@@ -76,7 +76,7 @@ void export_config(const struct export *export, struct tracer_config *config)
 {
 	if (!export->tracing)
 		return;
-	config->records = config->identify = config->find_server = config->rows = true;
+	config->sink.records = config->identify = config->rows = true;
 	config->measure = true;
 	config->needs |= export->dir >= 0 ? SANDBOX_REPLACE : 0;
 }

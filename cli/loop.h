@@ -14,7 +14,7 @@
 #include "cli/format/summary.h"
 #include "cli/start.h"
 #include "db/discover/announce.h"
-#include "db/statement.h"
+#include "db/loss.h"
 #include "loader/error.h"
 
 struct loop;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/output.h"
-#include "db/statement.h"
+#include "db/loss.h"
 #include "loader/error.h"
 
 /* The wording of a kind of error. */

@@ -15,11 +15,10 @@ static const char *const steps[LADDER_STEPS] = { "all", "no_why", "no_text", "no
 static void overhead_json(struct output *out, uint64_t wall_ns, const struct limit_event *event)
 {
 	const struct target *target = event->target;
+	struct server server;
 
-	json_head(out, "{\"type\":\"overhead\",\"time\":\"", wall_ns, &(struct json_server){
-		.engine = describe_engine(target->engine, target->version),
-		.version = target->version, .path = target->path,
-	});
+	describe_server(&server, target->engine, target->version, target->path);
+	json_head(out, "{\"type\":\"overhead\",\"time\":\"", wall_ns, &server);
 	json_number(out, ",\"uid\":", event->uid);
 	/* Of each second, which makes a millionth a microsecond. */
 	json_ms(out, ",\"cost_ms\":", event->overhead * 1000);

@@ -24,7 +24,7 @@ static struct {
 	bool stopped;			/* no event is reported any more */
 	uint64_t wakes;			/* without an event */
 	uint64_t since_ns, until_ns;
-	void (*wait)(void *arg, const struct lock_wait *wait, const struct json_server *server);
+	bool waits;			/* events are lock waits */
 } state;
 
 /* Begin a message on the recording at @path. */
@@ -161,38 +161,17 @@ static int source_read(struct loop *loop, unsigned int needs)
 	return status;
 }
 
-/* Pass a lock wait on with its server. */
-static void source_wait(void *arg, const struct lock_wait *wait, const struct decode_server *from)
-{
-	const struct json_server server = {
-		.engine = from->service, .version = from->version, .path = from->path,
-		.container = from->server.container, .pid = from->server.pid,
-	};
-
-	state.wait(arg, wait, &server);
-}
-
-static int source_start(struct loop *loop, const struct tracer_config *config,
-			void (*wait)(void *arg, const struct lock_wait *wait,
-				     const struct json_server *server))
+static int source_start(struct loop *loop, const struct tracer_config *config)
 {
 	struct replay_config replay = {
 		.engine = config->servers.engine, .threshold_ns = config->threshold_ns,
 		.prepares = config->prepares, .transactions = config->transactions,
 		.why = config->why, .use = config->use, .phases = config->phases,
-		.filter = config->filter,
-		.texts = {
-			.tags = config->tags, .spans = config->spans, .redact = config->redact,
-			.redact_spans = config->redact_spans,
-		},
-		.stat_unit_ns = config->stat_unit_ns, .stat_by = config->stat_by,
-		.records = config->records,
-		.arg = loop, .statement = wait ? NULL : config->statement,
-		.wait = wait ? source_wait : NULL, .server = config->server,
+		.sink = config->sink, .arg = loop, .server = config->server,
 	};
 	int status = loop_ready(loop);
 
-	state.wait = wait;
+	state.waits = config->sink.wait;
 	if (status == EXIT_OK)
 		status = source_read(loop, config->needs);
 	if (status != EXIT_OK)
@@ -257,7 +236,7 @@ static void source_detach(struct loop *loop)
 
 static void source_summary(struct loop *loop, struct summary *summary)
 {
-	replay_summary(loop->replay, summary, state.wait);
+	replay_summary(loop->replay, summary, state.waits);
 	summary->printed = loop->counted;
 }
 

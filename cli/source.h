@@ -4,19 +4,15 @@
 #define CLI_SOURCE_H
 
 #include "db/count/histogram.h"
-#include "db/locks/locks.h"
 #include "db/tracer.h"
 
-struct json_server;
 struct loop;
 
 struct source {
 	/* Open the source before ->ops->run, and its clock. Return START_GO or an exit status. */
 	int (*open)(struct loop *loop);
-	/* Begin, with @config or, of lock waits, with @wait as well. As tracing_open(). */
-	int (*start)(struct loop *loop, const struct tracer_config *config,
-		     void (*wait)(void *arg, const struct lock_wait *wait,
-				  const struct json_server *server));
+	/* Begin, with the events of which @config has a callback. As tracing_open(). */
+	int (*start)(struct loop *loop, const struct tracer_config *config);
 	/* As the functions of struct loop_ops, and as tracer_histogram(). */
 	int (*drain)(struct loop *loop);
 	/* Begin again at the start, without calling ->start. */

@@ -65,10 +65,12 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.why = options->why || options->use || options->phases ||
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
 		.use = options->use, .phases = loop->banner.phases,
-		.filter = tracing_filter(options), .redact = options->redact,
-		.tags = options->json || field_needs(&options->columns) & FIELD_NEEDS_TAGS,
-		.spans = options->otlp, .find_server = options->json || options->otlp,
-		.redact_spans = options->otlp && !options->otlp_raw,
+		.sink = {
+			.filter = tracing_filter(options), .redact = options->redact,
+			.tags = options->json || field_needs(&options->columns) & FIELD_NEEDS_TAGS,
+			.spans = options->otlp,
+			.redact_spans = options->otlp && !options->otlp_raw, .arg = loop,
+		},
 		.denied = options->denied, .stopped = loop_interrupted,
 		.limit = {
 			.limit = options->max_overhead,
@@ -89,7 +91,7 @@ int tracing_open(struct tracing *tracing, const struct tracer_config *config)
 	int status;
 
 	if (loop->replay)
-		return loop->command->source->start(loop, config, NULL);
+		return loop->command->source->start(loop, config);
 	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;

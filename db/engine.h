@@ -106,23 +106,20 @@ struct engine_probe_set {
 	size_t nprobes;
 };
 
-/* User, database and client of a session; "" if unknown. */
-struct identity {
-	char user[64], database[64], client[96];
-};
-
 /* Symbols of a process that serves one session. They are used only if the file has all of them. */
 struct engine_activity {
 	const char *text;	/* variable: pointer to the statement's text; NULL: idle */
 	const char *begun;	/* function that returns a variable: start, in us since 2000 */
 	const char *client;	/* variable: pointer, not NULL if the process serves a client */
 	const char *replication;	/* variable, one byte: the process serves replication */
+	const char *application;	/* variable: pointer to the name of the client's */
 	const char *transaction;	/* variable: pointer, not NULL in a transaction .. */
 	const char *transaction_begun;	/* .. and function that returns its start, as ->begun */
 };
 
 struct lock_ops;
 struct ps_ops;
+struct who;
 
 /* A product that shares its probes with others of the engine, identified by its version string. */
 struct engine_brand {
@@ -159,7 +156,7 @@ struct engine {
 	const struct ps_ops *ps_ops;	/* see db/ps/ops.h; NULL: sessions are not listed */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
-	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
+	void (*identify)(const char *cmdline, size_t len, struct who *who);
 	const struct engine_activity *activity_variables;	/* NULL: unknown */
 	/* Write a client's host and port to @client as a process title has them. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);

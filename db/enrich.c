@@ -15,21 +15,16 @@
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
 {
-	bool none;
+	bool none = false;
 
 	*e = (struct enrich){ .config = *config };
-	none = texts_open(&e->texts, &config->texts) < 0;
 	if (config->breakdown)
 		e->breakdowns.rows = calloc(BREAKDOWN_PENDING, sizeof(*e->breakdowns.rows));
 	none |= config->breakdown && !e->breakdowns.rows;
-	if (config->stat_unit_ns) {
-		none |= histogram_open(&e->histogram, config->stat_unit_ns, config->stat_by,
-				       config->runtime->owners) < 0;
-		if (config->wait)
-			e->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*e->waits.rows));
-		none |= config->wait && !e->waits.rows;
-		e->waits.owners = config->runtime->owners;
-	}
+	if (config->sink->config.stat_waits)
+		e->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*e->waits.rows));
+	none |= config->sink->config.stat_waits && !e->waits.rows;
+	e->waits.owners = config->runtime->owners;
 	return none ? error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL) : 0;
 }
 
@@ -39,8 +34,6 @@ void enrich_close(struct enrich *e)
 	servers_clear(&e->servers);
 	free(e->breakdowns.rows);
 	breakdown_waits_free(&e->waits);
-	histogram_close(&e->histogram);
-	texts_close(&e->texts);
 	e->breakdowns.rows = NULL;
 }
 
@@ -50,31 +43,24 @@ static struct target *enrich_target(const struct enrich *e, uint32_t id)
 	return target_by_id(e->config.discover->targets, e->config.discover->ntargets, id);
 }
 
-static const char *identity_string(const char *s)
-{
-	return *s ? s : NULL;
-}
-
 /*
  * Make the programs ignore a session whose user and database are known and do not both match, so
  * that it costs no more than the probe hits. Valid only if a session is a thread, which keeps both
  * until it exits.
  */
-static void enrich_ignore(struct enrich *e, const struct identity *identity,
+static void enrich_ignore(struct enrich *e, const struct identity_entry *entry,
 			  const struct event_session *session)
 {
-	const struct filter filter = { .user = e->config.filter.user,
-				       .database = e->config.filter.database };
-	const struct filter_session known = { .user = identity->user,
-					      .database = identity->database };
+	const struct filter *wanted = &e->config.sink->config.filter;
+	const struct filter filter = { .user = wanted->user, .database = wanted->database };
 
-	if (!filter_any(&filter))
+	if (!filter_any(&filter) || !entry)
 		return;
 	/* Later, the thread ID may have been reused. */
 	if (runtime_now(e->config.runtime) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
-	if (e->config.runtime->pid_ns_ino || !*identity->user || !*identity->database ||
-	    filter_session(&filter, &known))
+	if (e->config.runtime->pid_ns_ino || !*entry->who.user || !*entry->who.database ||
+	    filter_selects(&filter, entry->server, &entry->who, NULL, 0))
 		return;
 	sessions_ignore(e->config.sessions, session->tid);
 }
@@ -83,7 +69,7 @@ static void enrich_ignore(struct enrich *e, const struct identity *identity,
  * Trust the server's memory once a process title agrees with it, and stop trying after DOUBTS_MAX
  * titles that do not. Return whether there was a title; that of a walsender has no database.
  */
-static bool enrich_trust(struct target_trust *trust, uint32_t tid, const struct identity *memory)
+static bool enrich_trust(struct target_trust *trust, uint32_t tid, const struct who *memory)
 {
 	char title[512], expected[256];
 	ssize_t len = process_title(tid, title, sizeof(title) - 1);
@@ -128,32 +114,32 @@ static bool identity_plausible(const struct event_identity *event)
 }
 
 /*
- * Return the server of thread @tid of process @pid of user @uid, or NULL. Called as early as
- * possible: a backend may exit soon.
+ * Find the server of the session of @entry in process @pid of user *@uid, NULL: unknown, unless it
+ * is known. To be called as early as possible: a backend may exit soon.
  */
-static const struct server *enrich_find_server(struct enrich *e, const struct target *target,
-					       uint32_t pid, uint32_t tid, uint32_t uid)
+static void enrich_server(struct enrich *e, const struct target *target, uint32_t pid,
+			  const uint32_t *uid, struct identity_entry *entry)
 {
-	const char *container = identity_container(&e->identities, tid);
-	const struct server **kept = identity_server(&e->identities, tid);
+	const struct server *known = entry->server;
 
-	if (!kept || (*kept && (*kept)->target_id == target->id && (*kept)->uid == uid))
-		return kept ? *kept : NULL;
-	if (e->servers.count == SERVERS_MAX) {
+	if (known && known->pid && uid && known->uid == *uid && entry->target_id == target->id)
+		return;
+	if (servers_full(&e->servers)) {
 		identity_forget_servers(&e->identities);
 		servers_clear(&e->servers);
 	}
-	*kept = servers_of(&e->servers, target, pid, uid, container);
-	return *kept;
+	entry->server = servers_of(&e->servers, target, pid, uid);
+	entry->target_id = target->id;
 }
 
 /* Struct offsets vary between releases; they are trusted only after they match a process title. */
 void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
 	struct target *target = enrich_target(e, event->session.target_id);
-	struct identity memory = { .user = "" };
+	struct who memory = { .user = "" };
 	struct target_trust unknown = { .verdict = TRUST_UNKNOWN }, *trust = &unknown;
 	uint32_t tid = event->session.tid, uid;
+	struct identity_entry *entry;
 	bool titled = true, has_uid;
 
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
@@ -171,11 +157,19 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	identity_forget(&e->identities, tid);
 	if (trust->verdict == TRUST_MEMORY || (!titled && identity_plausible(event)))
 		identity_set(&e->identities, tid, &memory);
+	entry = identity_of(&e->identities, target->engine, tid);
+	if (entry)
+		enrich_server(e, target, event->session.pid, has_uid ? &uid : NULL, entry);
 	if (target->engine->identify)
-		enrich_ignore(e, identity_of(&e->identities, target->engine, tid),
-			      &event->session);
-	if (e->config.find_server && has_uid)
-		enrich_find_server(e, target, event->session.pid, tid, uid);
+		enrich_ignore(e, entry, &event->session);
+}
+
+void enrich_process(struct enrich *e, const struct target *target, const struct process *process)
+{
+	struct identity_entry *entry = identity_of(&e->identities, target->engine, process->pid);
+
+	if (entry)
+		enrich_server(e, target, process->pid, &process->uid, entry);
 }
 
 void enrich_application(struct enrich *e, const struct event_application *event)
@@ -201,57 +195,52 @@ static bool enrich_uid(const struct enrich *e, const struct event_statement *eve
 	return true;
 }
 
-/* Return whether @s passes the filter. */
-static bool enrich_filter(const struct enrich *e, const struct statement *s)
-{
-	const struct filter_session session = { s->user, s->database, s->client, s->container,
-						s->application };
-
-	return filter_session(&e->config.filter, &session) &&
-	       filter_text(&e->config.filter, s->text, s->text_len);
-}
-
-/* Add user, database, client, container and server. */
-static void enrich_who(struct enrich *e, const struct event_statement *event, struct statement *s)
+/* Add the server and the session, with @connection, the server's number of it. */
+static void enrich_who(struct enrich *e, const struct event_statement *event, uint64_t connection,
+		       struct statement *s)
 {
 	const struct target *target = enrich_target(e, event->target_id);
-	const struct engine *engine = target->engine;
-	const struct engine_brand *brand;
-	const struct identity *identity;
+	struct identity_entry *entry = NULL;
+	struct who *who = &e->who;
+	uint32_t uid;
 
-	if (!e->config.identify)
-		return;
-	identity = identity_of(&e->identities, engine, event->tid);
-	s->user = identity_string(identity->user);
-	s->database = identity_string(identity->database);
-	s->client = identity_string(identity->client);
-	if (!(event->flags & SESSION_UNNAMED))
-		s->application = identity_string(identity_application(&e->identities, event));
-	s->container = identity_string(identity_container(&e->identities, event->tid));
-	if (!e->config.find_server)
-		return;
-	s->has_uid = enrich_uid(e, event, &s->uid);
-	if (s->has_uid)
-		s->server = enrich_find_server(e, target, event->pid, event->tid, s->uid);
-	if (s->server)
-		s->version = s->server->version;
-	brand = s->server ? s->server->brand : describe_brand(engine, target->version);
-	if (brand)
-		s->otel_system = s->service = brand->otel_system;
+	if (e->config.identify)
+		entry = identity_of(&e->identities, target->engine, event->tid);
+	if (entry) {
+		bool has_uid = enrich_uid(e, event, &uid);
+
+		enrich_server(e, target, event->pid, has_uid ? &uid : NULL, entry);
+		who = &entry->who;
+	}
+	if (entry && event->flags & SESSION_UNNAMED) {
+		e->who = entry->who;
+		*e->who.application = '\0';
+		who = &e->who;
+	} else if (entry) {
+		identity_settle(entry, event);
+	} else {
+		e->who = (struct who){ .pid = 0 };
+	}
+	who->pid = event->pid;
+	who->tid = event->tid;
+	who->connection = connection;
+	s->server = entry ? entry->server : servers_of_file(&e->servers, target);
+	s->who = who;
+}
+
+/* If a session is not a thread, the identity comes with each statement: drop that of @event. */
+static void enrich_leave(struct enrich *e, const struct event_statement *event)
+{
+	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)
+		identity_forget(&e->identities, event->tid);
 }
 
 /* Return a statement with the members that running and completed statements share. */
 static struct statement statement_of(struct enrich *e, const struct event_statement *event,
 				     bool has_text)
 {
-	const struct target *target = enrich_target(e, event->target_id);
-	const struct engine *engine = target->engine;
 	const uint32_t without = STATEMENT_UNREADABLE | STATEMENT_NO_TEXT | STATEMENT_DROPPED;
 	struct statement s = {
-		.engine = engine->name, .otel_system = engine->otel_system,
-		.service = engine->name, .path = target->path, .version = target->version,
-		.dialect = engine->dialect,
-		.pid = event->pid, .tid = event->tid,
 		.start_ns = runtime_here_ns(e->config.runtime, event->start_ns),
 		.wall_ns = runtime_wall_ns(e->config.runtime, event->start_ns),
 	};
@@ -264,31 +253,6 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 		s.has_query_bytes = s.query_bytes || !s.truncated;
 	}
 	return s;
-}
-
-/* Report @s. Return whether it was shown. */
-static bool enrich_show(struct enrich *e, struct statement *s)
-{
-	texts_apply(&e->texts, s);
-	return e->config.statement(e->config.arg, s);
-}
-
-/* Count a statement, or its waits; if not @wanted, only drop its waits. */
-static void enrich_count_statement(struct enrich *e, const struct event_statement *event,
-				   const struct statement *s, bool wanted)
-{
-	const struct engine *engine = enrich_target(e, event->target_id)->engine;
-	uint16_t owner = event->head.owner;
-	const uint64_t *waits;
-	size_t n;
-
-	waits = breakdown_wait_take(&e->waits, event->pid, event->start_ns, &n);
-	if (!wanted)
-		return;
-	if (!e->config.wait)
-		histogram_add(&e->histogram, engine, owner, s, s->duration_ns);
-	for (size_t i = 0; i < n; i++)
-		histogram_add(&e->histogram, engine, owner, s, waits[i]);
 }
 
 /* Copy the SQLSTATE in an event if it is valid. */
@@ -312,21 +276,10 @@ static uint64_t enrich_detach_ns(const struct enrich *e, uint32_t target_id)
 	return paused_ns ? paused_ns : e->detach_ns;
 }
 
-/* Count what was left out of a statement that was shown, and what could not be read. */
-static void enrich_count_missing(struct enrich *e, const struct event_statement *event,
-				 const struct statement *s)
-{
-	e->text_unreadable += !s->text && !s->no_text;
-	e->text_truncated += s->truncated;
-	e->text_dropped += !!(event->flags & STATEMENT_DROPPED);
-	e->why_dropped += !!(event->flags & STATEMENT_NO_WHY);
-}
-
 void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
 	uint64_t detach_ns = enrich_detach_ns(e, event->target_id);
 	struct statement s = statement_of(e, event, true);
-	bool wanted;
 
 	/* Sites are detached one by one, so some probes of this statement may have been missed. */
 	if (detach_ns && event->start_ns + event->duration_ns > detach_ns) {
@@ -336,7 +289,6 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 		return;
 	}
 	s.duration_ns = event->duration_ns;
-	s.connection_id = event->connection_id;
 	if (event->flags & STATEMENT_HAS_QUERY_ID)
 		s.query_id = event->query_id;
 	s.error_code = event->error_code;
@@ -359,19 +311,16 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.has_plan = event->flags & STATEMENT_HAS_PLAN;
 	s.plan = s.has_index ? (uint16_t)event->plan : 0;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
-	s.failed = event->flags & STATEMENT_ERROR;
+	s.failed = s.unended = event->flags & STATEMENT_ERROR;
 	s.no_text = event->flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
-	enrich_who(e, event, &s);
-	wanted = enrich_filter(e, &s);
-	/* A wait is counted wherever it is, as it is by the programs. */
-	if (e->config.stat_unit_ns)
-		enrich_count_statement(e, event, &s, wanted && (!s.prepare || e->config.wait));
-	if (wanted && (!e->config.stat_unit_ns || e->config.records) && enrich_show(e, &s))
-		enrich_count_missing(e, event, &s);
-	/* If a session is not a thread, the identity comes with each statement. */
-	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)
-		identity_forget(&e->identities, event->tid);
+	s.waits = breakdown_wait_take(&e->waits, event->pid, event->start_ns, &s.nwaits);
+	enrich_who(e, event, event->connection_id, &s);
+	if (sink_statement(e->config.sink, &s, event->head.owner)) {
+		e->text_dropped += !!(event->flags & STATEMENT_DROPPED);
+		e->why_dropped += !!(event->flags & STATEMENT_NO_WHY);
+	}
+	enrich_leave(e, event);
 }
 
 void enrich_running(struct enrich *e, const struct event_statement *event, bool has_text,
@@ -381,10 +330,8 @@ void enrich_running(struct enrich *e, const struct event_statement *event, bool 
 
 	s.running = true;
 	s.duration_ns = now_ns - event->start_ns - event->duration_ns;
-	if (enrich_target(e, event->target_id)->engine->identify)
-		enrich_who(e, event, &s);
-	if (enrich_filter(e, &s))
-		enrich_show(e, &s);
+	enrich_who(e, event, 0, &s);
+	sink_statement(e->config.sink, &s, event->head.owner);
 }
 
 static enum transaction_state transaction_state(uint32_t flags)
@@ -417,16 +364,13 @@ static void enrich_show_transaction(struct enrich *e, const struct event_transac
 	who.session.tid = event->s.tid;
 	if (e->config.identify && who.session.head.type && who.session.target_id == id)
 		enrich_identity(e, &who);
-	enrich_who(e, &event->s, s);
+	enrich_who(e, &event->s, event->s.connection_id, s);
 	s->transaction = t;
-	s->connection_id = event->s.connection_id;
 	s->no_text = event->s.flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
-	/* Its text may lack the end of a string. */
-	s->failed = true;
-	if (enrich_filter(e, s) && enrich_show(e, s))
+	s->unended = true;
+	if (sink_statement(e->config.sink, s, event->s.head.owner))
 		e->text_dropped += !!(event->s.flags & STATEMENT_DROPPED);
-	if (e->config.identify && !enrich_target(e, id)->engine->identify)
-		identity_forget(&e->identities, event->s.tid);
+	enrich_leave(e, &event->s);
 }
 
 void enrich_transaction(struct enrich *e, const struct event_transaction *event)

@@ -1,39 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Statement enrichment: turn the records of the programs into statements; add user, database,
- * client, container and time breakdown; filter, redact, and report or count them.
+ * Statement enrichment: turn the records of the programs into statements and transactions, with
+ * their server, session and time breakdown.
  */
 #ifndef DB_ENRICH_H
 #define DB_ENRICH_H
 
-#include "db/count/histogram.h"
 #include "db/discover/discover.h"
 #include "db/discover/servers.h"
-#include "db/filter.h"
 #include "db/session/breakdown.h"
 #include "db/session/identity.h"
 #include "db/session/sessions.h"
-#include "db/statement.h"
-#include "db/texts.h"
+#include "db/sink.h"
 
 /* All of it is borrowed. */
 struct enrich_config {
 	const struct runtime *runtime;
 	struct discover *discover;	/* the targets of events; their trust is updated */
 	const struct sessions *sessions;
-	struct texts_config texts;
-	bool identify;			/* resolve user, database, client and container */
-	struct filter filter;		/* only these statements */
-	bool find_server;
+	bool identify;			/* resolve servers and sessions */
 	bool breakdown;			/* match time breakdowns to statements */
-	/* Count durations in this unit, or waits, instead of reporting statements; 0: report. */
-	uint64_t stat_unit_ns;
-	enum stat_by stat_by;
-	bool records;			/* with ->stat_unit_ns: report statements as well */
-	bool wait;			/* with ->stat_unit_ns: count waits within statements */
-	/* Called for each statement. Return whether it was shown. */
-	bool (*statement)(void *arg, const struct statement *statement);
-	void *arg;
+	struct sink *sink;		/* open */
 };
 
 /* Closed if all zero. */
@@ -43,9 +30,8 @@ struct enrich {
 	struct breakdown_pending breakdowns;
 	struct breakdown_waits waits;
 	struct servers servers;
-	struct histogram histogram;	/* open if ->stat_unit_ns */
-	struct texts texts;
-	uint64_t text_unreadable, text_truncated, text_dropped, why_dropped;
+	struct who who;			/* of the current event, if it differs from its session */
+	uint64_t text_dropped, why_dropped;
 	uint64_t detach_ns;		/* programs' clock when detaching began; 0: not yet */
 	uint64_t unseen;		/* statements that ended later and are not reported */
 	uint64_t half_seen;		/* those of them that began earlier */
@@ -57,21 +43,21 @@ int enrich_open(struct enrich *enrich, const struct enrich_config *config, struc
 /* Free what @enrich owns. */
 void enrich_close(struct enrich *enrich);
 
-/* Report or count a statement that has ended. */
+/* Each of the following gives its event to the sink. First, a statement that has ended. */
 void enrich_statement(struct enrich *enrich, const struct event_statement *event);
 
 /*
- * Report a statement that is running, or was suspended, at @now_ns of the programs' clock. Its text
+ * A statement that is running, or was suspended, at @now_ns of the programs' clock. Its text
  * is valid only with @has_text.
  */
 void enrich_running(struct enrich *enrich, const struct event_statement *event, bool has_text,
 		    uint64_t now_ns);
 
-/* Report a transaction that has ended. */
+/* A transaction that has ended. */
 void enrich_transaction(struct enrich *enrich, const struct event_transaction *event);
 
 /*
- * Report the transaction @event that @session has open at @now_ns of the programs' clock. The text
+ * The transaction @event that @session has open at @now_ns of the programs' clock. The text
  * of its current statement is valid only with @has_text.
  */
 void enrich_open_transaction(struct enrich *enrich, const struct event_transaction *event,
@@ -79,6 +65,13 @@ void enrich_open_transaction(struct enrich *enrich, const struct event_transacti
 
 /* Keep the identity of a session, as the programs read it from the server's memory. */
 void enrich_identity(struct enrich *enrich, const struct event_identity *event);
+
+/*
+ * Keep who the session of process @process of @target is, and its server: the process may exit
+ * after a statement.
+ */
+void enrich_process(struct enrich *enrich, const struct target *target,
+		    const struct process *process);
 
 /* Keep the name of a session's application. */
 void enrich_application(struct enrich *enrich, const struct event_application *event);

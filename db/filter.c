@@ -8,7 +8,7 @@
 
 static bool filter_same(const char *wanted, const char *value)
 {
-	return !wanted || (value && *value && !strcmp(wanted, value));
+	return !wanted || (*value && !strcmp(wanted, value));
 }
 
 /* A client is "HOST", "HOST(PORT)" or "HOST:PORT". */
@@ -16,7 +16,7 @@ static bool filter_client(const char *wanted, const char *client)
 {
 	size_t len = wanted ? strlen(wanted) : 0;
 
-	if (!wanted || !client || strncmp(wanted, client, len))
+	if (!wanted || !*client || strncmp(wanted, client, len))
 		return !wanted;
 	return !client[len] || client[len] == '(' ||
 	       (client[len] == ':' && !strchr(client + len + 1, ':'));
@@ -27,7 +27,7 @@ static bool filter_container(const char *wanted, const char *container)
 {
 	size_t len = wanted ? strlen(wanted) : 0;
 
-	if (!wanted || !container || !*container)
+	if (!wanted || !*container)
 		return !wanted;
 	if (strspn(container, HEX_DIGITS) != CONTAINER_DIGITS || container[CONTAINER_DIGITS] ||
 	    strspn(wanted, HEX_DIGITS) != len)
@@ -41,16 +41,13 @@ bool filter_any(const struct filter *filter)
 	       filter->application || filter->match;
 }
 
-bool filter_session(const struct filter *filter, const struct filter_session *session)
+bool filter_selects(const struct filter *filter, const struct server *server,
+		    const struct who *who, const char *text, size_t len)
 {
-	return filter_same(filter->user, session->user) &&
-	       filter_same(filter->database, session->database) &&
-	       filter_client(filter->client, session->client) &&
-	       filter_same(filter->application, session->application) &&
-	       filter_container(filter->container, session->container);
-}
-
-bool filter_text(const struct filter *filter, const char *text, size_t len)
-{
-	return !filter->match || (text && regex_match(filter->match, text, len));
+	return filter_same(filter->user, who->user) &&
+	       filter_same(filter->database, who->database) &&
+	       filter_client(filter->client, who->client) &&
+	       filter_same(filter->application, who->application) &&
+	       filter_container(filter->container, server->container) &&
+	       (!filter->match || (text && regex_match(filter->match, text, len)));
 }

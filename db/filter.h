@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The selection of sessions and statements by what is known of them. */
+/* The selection of events by what is known of their sessions and texts, of any kind of event. */
 #ifndef DB_FILTER_H
 #define DB_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "db/event.h"
 #include "sql/regex.h"
 
 /* All is borrowed; NULL: any. An unknown value does not match. */
@@ -17,18 +18,14 @@ struct filter {
 	const struct regex *match;	/* the text must match */
 };
 
-/* A session; NULL or "": unknown. */
-struct filter_session {
-	const char *user, *database, *client, *container, *application;
-};
-
 /* Return whether @filter selects anything less than everything. */
 bool filter_any(const struct filter *filter);
 
-/* Return whether @filter selects the session. ->match is not considered. */
-bool filter_session(const struct filter *filter, const struct filter_session *session);
-
-/* Return whether @filter selects the statement with the @len bytes of @text; NULL: unknown. */
-bool filter_text(const struct filter *filter, const char *text, size_t len);
+/*
+ * Return whether @filter selects an event of session @who of @server with the @len bytes of @text,
+ * which is NULL if it is unknown.
+ */
+bool filter_selects(const struct filter *filter, const struct server *server,
+		    const struct who *who, const char *text, size_t len);
 
 #endif

@@ -40,6 +40,7 @@ struct tracer {
 	struct discover discover;
 	struct arrivals arrivals;
 	struct sessions sessions;
+	struct sink sink;
 	struct enrich enrich;
 	struct limit limit;
 	int histogram;			/* map, borrowed */
@@ -83,7 +84,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		{ "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		{ "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
 		{ "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
-		  t->config.stat_unit_ns ? HISTOGRAM_MAX : 1, RUNTIME_ALLOC },
+		  t->config.sink.stat_unit_ns ? HISTOGRAM_MAX : 1, RUNTIME_ALLOC },
 	};
 	int err = runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 
@@ -132,7 +133,9 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 /* Return whether statements are counted in user space: the programs do not filter them. */
 static bool tracer_counts_in_user(const struct tracer *t)
 {
-	return t->config.stat_unit_ns && (t->config.records || filter_any(&t->config.filter));
+	const struct sink_config *sink = &t->config.sink;
+
+	return sink->stat_unit_ns && (sink->records || filter_any(&sink->filter));
 }
 
 /* Set the constants of the programs, before they are loaded. */
@@ -156,16 +159,16 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_thread_share", OWNER_SHARE(tracer_threads(t)));
 	runtime_constant(rt, "constant_want_sessions", c->identify);
 	runtime_constant(rt, "constant_stat_unit_ns",
-			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);
-	runtime_constant(rt, "constant_stat_by", c->stat_by);
+			 tracer_counts_in_user(t) ? 0 : c->sink.stat_unit_ns);
+	runtime_constant(rt, "constant_stat_by", c->sink.stat_by);
 	runtime_constant(rt, "constant_want_rows", c->rows);
 	runtime_constant(rt, "constant_want_query_id", c->query_ids);
 	/* Waits that are counted in user space are counted with the record of what they are in. */
 	runtime_constant(rt, "constant_want_prepares",
-			 c->prepares || (c->wait && tracer_counts_in_user(t)));
+			 c->prepares || (c->sink.stat_waits && tracer_counts_in_user(t)));
 	runtime_constant(rt, "constant_want_breakdown", c->why);
 	runtime_constant(rt, "constant_want_use", c->use);
-	runtime_constant(rt, "constant_want_waits", c->wait);
+	runtime_constant(rt, "constant_want_waits", c->sink.stat_waits);
 	runtime_constant(rt, "constant_wait_part", c->wait_part);
 	runtime_constant(rt, "constant_wait_call", c->wait_call);
 	tracepoints_constants(rt);
@@ -253,7 +256,7 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 	struct tracer *t = arg;
 
 	limit_add(&t->limit, target, process->uid);
-	if (t->config.find_server && process_is_main(process, engine_is_executable))
+	if (t->config.identify && process_is_main(process, engine_is_executable))
 		servers_started(&t->enrich.servers, target->id, process);
 }
 
@@ -264,11 +267,11 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 
 	tracer_restarted(t, target, process);
 	/* Requires the kernel's thread IDs; a histogram requires data that only programs read. */
-	if (t->rt.pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
+	if (t->rt.pid_ns_ino || t->config.sink.stat_unit_ns || !target->places.text)
 		return;
 	/* Read the identity now: the process may exit after this statement. */
 	if (seed_session(&t->sessions, &t->rt, target, process) && t->config.identify)
-		identity_of(&t->enrich.identities, target->engine, process->pid);
+		enrich_process(&t->enrich, target, process);
 }
 
 /* Open the runtime; perf buffers limit the length of texts. */
@@ -305,14 +308,17 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
-		.texts = { .text_bytes = c->text_bytes, .tags = c->tags, .spans = c->spans,
-			   .redact = c->redact, .redact_spans = c->redact_spans },
-		.find_server = c->find_server, .identify = c->identify, .filter = c->filter,
-		.breakdown = c->why, .stat_by = c->stat_by, .records = c->records, .wait = c->wait,
-		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
-		.statement = c->statement, .arg = c->arg,
+		.identify = c->identify, .breakdown = c->why, .sink = &t->sink,
 	};
+	struct sink_config sink = c->sink;
 
+	sink.owners = t->rt.owners;
+	if (!tracer_counts_in_user(t)) {
+		sink.stat_unit_ns = 0;
+		sink.stat_waits = false;
+	}
+	if (sink_open(&t->sink, &sink))
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	return enrich_open(&t->enrich, &config, error);
 }
 
@@ -529,7 +535,7 @@ void tracer_running(struct tracer *t)
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
 {
-	return t->enrich.histogram.rows ? histogram_copy(&t->enrich.histogram, rows) :
+	return t->sink.histogram.rows ? histogram_copy(&t->sink.histogram, rows) :
 				histogram_read(t->histogram, discover_engines(&t->discover), rows);
 }
 
@@ -552,8 +558,8 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) +
 				     rt->owners->lost_sum[LOST_START_WITHOUT_END],
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
-		.text_unreadable = e->text_unreadable,
-		.text_truncated = e->text_truncated,
+		.text_unreadable = t->sink.text_unreadable,
+		.text_truncated = t->sink.text_truncated,
 		.text_dropped = e->text_dropped, .why_dropped = e->why_dropped,
 		.untraced_ns = limit_untraced_ns(&t->limit),
 		.boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
@@ -571,6 +577,7 @@ void tracer_close(struct tracer *t)
 	tracer_detach(t);
 	limit_close(&t->limit);
 	enrich_close(&t->enrich);
+	sink_close(&t->sink);
 	discover_close(&t->discover);
 	sessions_close(&t->sessions);
 	runtime_close(&t->rt);

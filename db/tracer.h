@@ -11,11 +11,10 @@
 #include <sys/types.h>
 
 #include "bpf/event.h"
-#include "db/count/histogram.h"
 #include "db/discover/discover.h"
-#include "db/filter.h"
+#include "db/loss.h"
 #include "db/overhead/limit.h"
-#include "db/statement.h"
+#include "db/sink.h"
 #include "loader/error.h"
 #include "loader/feature.h"
 #include "loader/sandbox.h"
@@ -36,26 +35,16 @@ struct tracer_config {
 	 */
 	bool transactions;
 	bool both;			/* with ->transactions: report the statements, too */
-	bool identify;			/* read user, database, client and container */
-	struct filter filter;		/* only these statements are reported */
-	bool tags;			/* set ->tags of statements, unless ->redact */
-	bool spans;			/* set ->parent of statements */
-	bool find_server;		/* set ->server and ->uid of statements */
-	bool redact;			/* remove literals and comments from texts */
-	bool redact_spans;		/* only from ->span_text of statements */
+	bool identify;			/* resolve servers, containers and sessions */
 	/*
-	 * Count statements by duration, in this unit, instead of reporting them; 0: report. The
-	 * programs count, except with ->filter, which they do not know.
+	 * What becomes of statements; ->owners is the tracer's. To count them without a filter or
+	 * ->records, the programs do that.
 	 */
-	uint64_t stat_unit_ns;
-	enum stat_by stat_by;
-	bool records;			/* count in the tracer, and report each statement as well */
+	struct sink_config sink;
 	/*
-	 * With ->wait, ->why and ->stat_unit_ns: count waits within statements instead, those of
-	 * this part of the time or in this system call. BREAKDOWN_PARTS: no part;
-	 * BREAKDOWN_NONE: no system call.
+	 * With ->why and ->sink.stat_waits: those of this part of the time or in this system call.
+	 * BREAKDOWN_PARTS: no part; BREAKDOWN_NONE: no system call.
 	 */
-	bool wait;
 	enum breakdown_part wait_part;
 	uint32_t wait_call;
 	uint32_t denied;		/* features not to use, see feature_deny() */
@@ -65,8 +54,6 @@ struct tracer_config {
 
 	/* Callbacks; their strings are borrowed for the call. */
 	void *arg;
-	/* Called for each statement. Return whether it was shown. */
-	bool (*statement)(void *arg, const struct statement *statement);
 	/* Called for each server's file that is traced from now on. */
 	void (*server)(void *arg, const struct server_info *server);
 	/* Called for each server that started later and cannot be traced. */
@@ -102,8 +89,8 @@ const struct features *tracer_features(const struct tracer *tracer);
 size_t tracer_targets(const struct tracer *tracer);
 
 /*
- * Handle the records in the buffer, which calls config->statement. Return how full the buffer was,
- * in percent.
+ * Handle the records in the buffer, whose events go to config->sink. Return how full it was, in
+ * percent.
  */
 int tracer_drain(struct tracer *tracer);
 
@@ -123,7 +110,7 @@ int tracer_interval_ms(const struct tracer *tracer);
 ssize_t tracer_histogram(const struct tracer *tracer, struct histogram_row **rows);
 
 /*
- * Call config->statement for each running statement, or open transaction, over the threshold; after
+ * Give each running statement, or open transaction, over the threshold to config->sink; after
  * tracer_detach(), for those that were when it began. The text is missing if it cannot be read from
  * the server's memory.
  */

@@ -26,9 +26,10 @@ struct servers {
 static void server_json(struct servers *servers, const struct server_info *server, bool traced)
 {
 	struct output *out = &servers->doctor->out;
+	struct server of;
 
-	json_string(out, servers->count ? ",{\"engine\":\"" : "{\"engine\":\"",
-		    describe_engine(server->engine, server->version));
+	describe_server(&of, server->engine, server->version, server->path);
+	json_string(out, servers->count ? ",{\"engine\":\"" : "{\"engine\":\"", of.product);
 	json_string(out, ",\"title\":\"", server->title);
 	json_string(out, ",\"version\":\"", *server->version ? server->version : NULL);
 	json_string(out, ",\"path\":\"", server->path);

@@ -5,7 +5,6 @@
 #include "cli/format/escape.h"
 #include "cli/format/fields.h"
 #include "cli/format/json.h"
-#include "db/discover/servers.h"
 #include "sql/tags.h"
 
 #define MEMBERS_MAX	40
@@ -108,10 +107,6 @@ static void members_collect(void)
 
 void field_json(struct output *out, const struct statement *st)
 {
-	const struct json_server server = {
-		.engine = st->service, .version = st->version, .path = st->path,
-		.pid = st->server ? st->server->pid : 0, .container = st->container,
-	};
 	struct field_value value;
 	bool valid = true;
 
@@ -120,12 +115,12 @@ void field_json(struct output *out, const struct statement *st)
 	if (st->transaction)
 		json_head(out, st->transaction->open ? "{\"type\":\"open\",\"time\":\"" :
 			  "{\"type\":\"transaction\",\"time\":\"",
-			  st->wall_ns + st->duration_ns, &server);
+			  st->wall_ns + st->duration_ns, st->server);
 	else
 		json_head(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
 			  st->prepare ? "{\"type\":\"prepare\",\"time\":\"" :
 					"{\"type\":\"statement\",\"time\":\"",
-			  st->wall_ns, &server);
+			  st->wall_ns, st->server);
 	for (unsigned int i = 0; i < members.count; i++) {
 		const struct field *field = members.field[i];
 

@@ -4,7 +4,7 @@
 #define CLI_FORMAT_FIELD_JSON_H
 
 #include "cli/output.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 /* Append the line of a statement. */
 void field_json(struct output *out, const struct statement *st);

@@ -7,6 +7,7 @@
 
 #include "bpf/event.h"
 #include "bpf/plan.h"
+#include "db/engine.h"
 
 #define HELP_WIDTH	11	/* of a column's name and the space after it */
 #define USE_ALL		((1u << USES) - 1)
@@ -26,13 +27,31 @@ static bool get_number(uint64_t number, bool known, struct field_value *value)
 	return known;
 }
 
-/* A string member of struct statement at offset @which. */
-static bool get_member(const struct statement *st, unsigned int which, struct field_value *value)
+/* The string at offset @which of struct who. */
+static bool get_who(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	const char *text;
+	const char *text = (const char *)st->who + which;
 
-	memcpy(&text, (const char *)st + which, sizeof(text));
-	return get_string(text, value);
+	return *text && get_string(text, value);
+}
+
+static bool get_container(const struct statement *st, unsigned int which,
+			  struct field_value *value)
+{
+	(void)which;
+	return *st->server->container && get_string(st->server->container, value);
+}
+
+static bool get_engine(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_string(st->server->engine->name, value);
+}
+
+static bool get_system(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_string(st->server->otel_system, value);
 }
 
 static bool get_time(const struct statement *st, unsigned int which, struct field_value *value)
@@ -83,20 +102,20 @@ static bool get_transaction_state(const struct statement *st, unsigned int which
 static bool get_pid(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
-	return get_number(st->pid, true, value);
+	return get_number(st->who->pid, true, value);
 }
 
 static bool get_tid(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
-	return get_number(st->tid, true, value);
+	return get_number(st->who->tid, true, value);
 }
 
 /* The thread, unless it is the process's only or first one. */
 static bool get_thread(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
-	return get_number(st->tid, st->tid != st->pid, value);
+	return get_number(st->who->tid, st->who->tid != st->who->pid, value);
 }
 
 static bool get_ms(const struct statement *st, unsigned int which, struct field_value *value)
@@ -132,7 +151,7 @@ static size_t client_port(const char *client, size_t len)
 static bool get_transport(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
-	return st->client && client_is_local(st->client) && get_string("unix", value);
+	return client_is_local(st->who->client) && get_string("unix", value);
 }
 
 static bool get_address(const struct statement *st, unsigned int which, struct field_value *value)
@@ -140,7 +159,7 @@ static bool get_address(const struct statement *st, unsigned int which, struct f
 	size_t digits;
 
 	(void)which;
-	if (!get_string(st->client, value) || !value->len || client_is_local(value->text))
+	if (!get_string(st->who->client, value) || !value->len || client_is_local(value->text))
 		return false;
 	digits = client_port(value->text, value->len);
 	value->len -= digits ? digits + 2 : 0;
@@ -149,12 +168,12 @@ static bool get_address(const struct statement *st, unsigned int which, struct f
 
 static bool get_port(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	size_t len = st->client ? strlen(st->client) : 0, digits = client_port(st->client, len);
+	size_t len = strlen(st->who->client), digits = client_port(st->who->client, len);
 
 	(void)which;
 	value->number = 0;
 	for (size_t i = digits; i; i--)
-		value->number = value->number * 10 + (uint64_t)(st->client[len - 1 - i] - '0');
+		value->number = value->number * 10 + (uint64_t)(st->who->client[len - 1 - i] - '0');
 	return digits;
 }
 
@@ -162,7 +181,7 @@ static bool get_connection(const struct statement *st, unsigned int which,
 			   struct field_value *value)
 {
 	(void)which;
-	return get_number(st->connection_id, st->connection_id, value);
+	return get_number(st->who->connection, st->who->connection, value);
 }
 
 /* As text: many readers of JSON round a number of this size. In SQL it is signed. */
@@ -365,8 +384,8 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define LEFT(name, head, columns, text)						\
 	.column = name, .header = head, .width = columns, .help = text
 #define RIGHT(name, head, columns, text)	LEFT(name, head, columns, text), .right = true
-#define MEMBER(member)							\
-	.type = FIELD_STRING, .get = get_member, .which = offsetof(struct statement, member)
+#define WHO(member)							\
+	.type = FIELD_STRING, .get = get_who, .which = offsetof(struct who, member)
 #define JSON_KEY(text)		.json = text, .json_len = sizeof(text) - 1
 #define JSON(name)		JSON_KEY(",\"" name "\":")
 #define JSON_STRING(name)	JSON_KEY(",\"" name "\":\"")
@@ -410,22 +429,22 @@ const struct field field_rows[] = {
 	  TRANSACTIONS, JSON_STRING("state"), .type = FIELD_STRING,
 	  .get = get_transaction_state },
 	{ LEFT("user", "USER", 12, "database user"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("user"), OTLP_STRING(6, "dbslower.user"), MEMBER(user) },
+	  JSON_STRING("user"), OTLP_STRING(6, "dbslower.user"), WHO(user) },
 	{ LEFT("db", "DB", 12, "database"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), MEMBER(database) },
+	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), WHO(database) },
 	{ LEFT("client", "CLIENT", 21, "address of the client"),
 	  .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("client"), MEMBER(client) },
+	  JSON_STRING("client"), WHO(client) },
 	{ LEFT("app", "APP", 12, "application of the client (postgresql)"),
 	  .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("application"), OTLP_STRING(21, "dbslower.application"),
-	  MEMBER(application) },
+	  WHO(application) },
 	{ OTLP_STRING(7, "network.transport"), .type = FIELD_STRING, .get = get_transport },
 	{ OTLP_STRING(8, "client.address"), .type = FIELD_STRING, .get = get_address },
 	{ OTLP(9, "client.port"), .type = FIELD_NUMBER, .get = get_port },
 	{ LEFT("container", "CONTAINER", 12, "container of the server"),
 	  .needs = FIELD_NEEDS_IDENTITY,
-	  MEMBER(container) },
+	  .type = FIELD_STRING, .get = get_container },
 	{ RIGHT("conn", "CONN", 8, "connection number in the server (mysql)"),
 	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
 	  .type = FIELD_NUMBER, .get = get_connection },
@@ -460,8 +479,8 @@ const struct field field_rows[] = {
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
 	{ OTLP_STRING(16, "dbslower.sqlstate"), .type = FIELD_STRING, .get = get_other_code },
 	{ LEFT("engine", "ENGINE", 10, "database engine, as postgresql"),
-	  MEMBER(engine) },
-	{ OTLP_STRING(1, "db.system.name"), MEMBER(otel_system) },
+	  .type = FIELD_STRING, .get = get_engine },
+	{ OTLP_STRING(1, "db.system.name"), .type = FIELD_STRING, .get = get_system },
 	BREAKDOWN_TABLE(PART)
 	PHASE("parse", "PARSE", PHASE_PARSE),
 	PHASE("rewrite", "REWRITE", PHASE_REWRITE),

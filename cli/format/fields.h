@@ -18,7 +18,7 @@
 
 #include "cli/output.h"
 #include "cli/suggest.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 #define FIELD_LIST_MAX	32
 
@@ -69,7 +69,7 @@ struct field {
 	const char *attribute;		/* key in a span; FIELD_PARTS, FIELD_USE: its first part */
 	/* Fill @value. Return false if the value is unknown. */
 	bool (*get)(const struct statement *st, unsigned int which, struct field_value *value);
-	uint8_t which;			/* passed to get(): a part, a phase or an offset */
+	uint16_t which;			/* passed to get(): a part, a phase or an offset */
 	uint8_t type;			/* enum field_type */
 	uint8_t json_len, attribute_len;	/* 0: none */
 	uint8_t position;		/* of the attribute: ascending in a span */

@@ -82,9 +82,9 @@ void json_known(struct output *out, const char *key, const char *value)
 	json_string(out, key, value && *value ? value : NULL);
 }
 
-void json_server(struct output *out, const struct json_server *server)
+void json_server(struct output *out, const struct server *server)
 {
-	json_string(out, "{\"engine\":\"", server->engine);
+	json_string(out, "{\"engine\":\"", server->product);
 	json_known(out, ",\"version\":\"", server->version);
 	if (server->pid)
 		json_number(out, ",\"pid\":", server->pid);
@@ -94,7 +94,7 @@ void json_server(struct output *out, const struct json_server *server)
 }
 
 void json_head(struct output *out, const char *key, uint64_t wall_ns,
-	       const struct json_server *server)
+	       const struct server *server)
 {
 	output_string(out, key);
 	json_time(out, wall_ns);

@@ -7,23 +7,17 @@
 #define CLI_FORMAT_JSON_H
 
 #include "cli/output.h"
+#include "db/event.h"
 
-/* A server, or what several have in common. Foreign bytes; NULL, "" and 0 are unknown. */
-struct json_server {
-	const char *engine;		/* "mariadb"; never unknown */
-	const char *version, *path, *container;
-	uint32_t pid;			/* of its main process */
-};
-
-/* Append an object with the members that are known. */
-void json_server(struct output *out, const struct json_server *server);
+/* Append an object with the members of @server, or of several, that are known. */
+void json_server(struct output *out, const struct server *server);
 
 /*
  * Append @key, which has the type of the record, the time as by json_time() and, unless it is NULL,
  * the server.
  */
 void json_head(struct output *out, const char *key, uint64_t wall_ns,
-	       const struct json_server *server);
+	       const struct server *server);
 
 /*
  * Append the record that begins the output of @command: the time @wall_ns, the host, which is this

@@ -76,16 +76,15 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 	json_number(out, "],\"tag_type\":", event->kind);
 }
 
-void locks_json_wait(struct output *out, const struct lock_wait *wait,
-		     const struct json_server *server)
+void locks_json_wait(struct output *out, const struct lock_wait *wait)
 {
 	const struct lock_info *info = wait->info;
 
-	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns, server);
-	json_number(out, ",\"pid\":", wait->event->pid);
-	json_number(out, ",\"tid\":", wait->event->tid);
-	if (info && info->self.connection)
-		json_number(out, ",\"connection_id\":", info->self.connection);
+	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns, wait->server);
+	json_number(out, ",\"pid\":", wait->who->pid);
+	json_number(out, ",\"tid\":", wait->who->tid);
+	if (wait->who->connection)
+		json_number(out, ",\"connection_id\":", wait->who->connection);
 	json_ms(out, ",\"duration_ms\":", wait->duration_ns);
 	output_string(out, wait->joined ? ",\"began_before\":true" : "");
 	json_string(out, ",\"outcome\":\"", locks_wait_outcome(wait));
@@ -103,7 +102,7 @@ void locks_json_wait(struct output *out, const struct lock_wait *wait,
 }
 
 void locks_json_sum(struct output *out, const struct locks_sum *sum, uint64_t wall_ns,
-		    const struct json_server *server)
+		    const struct server *server)
 {
 	json_head(out, "{\"type\":\"lock_stat\",\"time\":\"", wall_ns, server);
 	json_known(out, ",\"lock\":\"", sum->kind);

@@ -7,11 +7,10 @@
 #include "cli/format/locks_table.h"
 
 /* Append the line of a wait in @server. */
-void locks_json_wait(struct output *out, const struct lock_wait *wait,
-		     const struct json_server *server);
+void locks_json_wait(struct output *out, const struct lock_wait *wait);
 
 /* Append the line of a sum over @server. */
 void locks_json_sum(struct output *out, const struct locks_sum *sum, uint64_t wall_ns,
-		    const struct json_server *server);
+		    const struct server *server);
 
 #endif

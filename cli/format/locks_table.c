@@ -103,7 +103,7 @@ void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 
 	show_time(table, wait);
 	number[1 + output_format(number + 1, wait->duration_ns / 1000, 3)] = '\0';
-	output_printf(out, "%-7u %12s %-8s ", wait->event->pid, number + !wait->joined,
+	output_printf(out, "%-7u %12s %-8s ", wait->who->pid, number + !wait->joined,
 		      locks_wait_outcome(wait));
 	locks_wait_object(wait, true, object, sizeof(object));
 	snprintf(lock, sizeof(lock), "%s %s%s%s", *wait->kind ? wait->kind : "lock", object,
@@ -155,7 +155,7 @@ void locks_table_add(struct locks_table *table, const struct lock_wait *wait)
 {
 	const struct event_lock *event = wait->event;
 	struct locks_sum sum = {
-		.engine = wait->target->engine->name, .mode = locks_wait_mode(event), .waits = 1,
+		.engine = wait->server->engine->name, .mode = locks_wait_mode(event), .waits = 1,
 		.failed = !!(event->flags & LOCK_FAILED),
 		.deadlocks = !!(event->flags & LOCK_DEADLOCK),
 		.total_ns = wait->duration_ns, .max_ns = wait->duration_ns,
@@ -206,7 +206,7 @@ void locks_table_add_lwlocks(struct locks_table *table, const struct lwlock_coun
 	for (size_t i = 0; i < n; i++) {
 		struct event_lock event = { .flags = LOCK_LWLOCK, .mode = counts[i].mode };
 		struct locks_sum sum = {
-			.engine = counts[i].target->engine->name, .kind = "lwlock",
+			.engine = counts[i].engine->name, .kind = "lwlock",
 			.mode = locks_wait_mode(&event), .waits = counts[i].sum.count,
 			.total_ns = counts[i].sum.total_ns, .max_ns = counts[i].sum.max_ns,
 		};

@@ -62,21 +62,21 @@ static bool pgbadger_accepts(const char *client)
 static void pgbadger_line(struct output *out, const struct statement *st, const char *level)
 {
 	static const char *const keys[] = { ": user=", ",db=", ",app=" };
-	const char *const names[] = { st->user, st->database, st->application };
+	const char *const names[] = { st->who->user, st->who->database, st->who->application };
 	char time[JSON_TIME];
 
 	json_time_text(time, st->wall_ns + st->duration_ns);
-	output_printf(out, "%.10s %.12s UTC [%u]", time, time + 11, st->pid);
+	output_printf(out, "%.10s %.12s UTC [%u]", time, time + 11, st->who->pid);
 	for (int i = 0; i < 3; i++) {
 		output_string(out, keys[i]);
-		if (names[i])
+		if (*names[i])
 			put_name(out, names[i], "[", "]");
 		else
 			output_string(out, "[unknown]");
 	}
 	output_string(out, ",client=");
-	if (st->client && pgbadger_accepts(st->client))
-		output_string(out, st->client);
+	if (*st->who->client && pgbadger_accepts(st->who->client))
+		output_string(out, st->who->client);
 	output_char(out, ' ');
 	output_string(out, level);
 }
@@ -104,7 +104,7 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 
 	if (why && why->ns[BREAKDOWN_LOCK]) {
 		pgbadger_line(out, st, "LOG:  process ");
-		output_u64(out, st->pid);
+		output_u64(out, st->who->pid);
 		output_string(out, " acquired lock on unknown object after ");
 		output_fixed(out, why->ns[BREAKDOWN_LOCK], 6);
 		output_string(out, " ms");
@@ -130,7 +130,7 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 static void slowlog_name(struct output *out, const char *key, const char *name)
 {
 	output_string(out, key);
-	put_name(out, name ? name : "", "\\x", "");
+	put_name(out, name, "\\x", "");
 }
 
 /* Append the lines of MariaDB's log_slow_verbosity=query_plan, if the plan has any of it. */
@@ -170,14 +170,15 @@ static void slowlog_numbers(struct output *out, const struct statement *st)
 		json_number(out, "  Rows_examined: ", st->examined);
 	if (st->has_counts)
 		json_number(out, "\n# Rows_affected: ", st->affected);
-	if (st->database)
-		slowlog_name(out, st->has_counts ? "  Schema: " : "\n# Schema: ", st->database);
+	if (*st->who->database)
+		slowlog_name(out, st->has_counts ? "  Schema: " : "\n# Schema: ",
+			     st->who->database);
 	if (st->has_status && (!st->failed || st->error_code))
-		json_number(out, st->has_counts || st->database ? "  Last_errno: " :
+		json_number(out, st->has_counts || *st->who->database ? "  Last_errno: " :
 			    "\n# Last_errno: ", st->error_code);
 	slowlog_plan(out, st);
-	if (st->database) {
-		slowlog_name(out, "\nuse ", st->database);
+	if (*st->who->database) {
+		slowlog_name(out, "\nuse ", st->who->database);
 		output_char(out, ';');
 	}
 }
@@ -190,12 +191,12 @@ static void slowlog_statement(struct output *out, const struct statement *st)
 		return;
 	json_time_text(time, st->wall_ns + st->duration_ns);
 	output_printf(out, "# Time: %.2s%.2s%.2s %.8s\n", time + 2, time + 5, time + 8, time + 11);
-	slowlog_name(out, "# User@Host: ", st->user);
-	slowlog_name(out, "[", st->user);
-	slowlog_name(out, "] @ ", st->client);
+	slowlog_name(out, "# User@Host: ", st->who->user);
+	slowlog_name(out, "[", st->who->user);
+	slowlog_name(out, "] @ ", st->who->client);
 	output_string(out, " []");
-	if (st->connection_id)
-		json_number(out, "  Id: ", st->connection_id);
+	if (st->who->connection)
+		json_number(out, "  Id: ", st->who->connection);
 	output_char(out, '\n');
 	slowlog_numbers(out, st);
 	json_number(out, "\nSET timestamp=", st->wall_ns / 1000000000);

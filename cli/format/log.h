@@ -10,7 +10,7 @@
 #define CLI_FORMAT_LOG_H
 
 #include "cli/output.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 struct format_log {
 	const char *name;		/* for --format; NULL: the end of the table */

@@ -64,14 +64,11 @@ static void key_add_server(struct key *key, const struct statement *s)
 	const struct server *server = s->server;
 	char text[sizeof(server->container) + sizeof(server->directory) + 2] = "", uid[16] = "";
 
-	if (server) {
-		const char *directory = server->has_directory ? server->directory : "";
-
+	if (server->pid)
 		snprintf(text, sizeof(text), "%s%s%s", server->container,
-			 *server->container && *directory ? ":" : "", directory);
-	}
-	if (s->has_uid)
-		snprintf(uid, sizeof(uid), "%u", s->uid);
+			 *server->container && *server->directory ? ":" : "", server->directory);
+	if (server->has_uid)
+		snprintf(uid, sizeof(uid), "%u", server->uid);
 	key_add(key, text);
 	key_add(key, uid);
 }
@@ -81,15 +78,15 @@ static void key_make(struct key *key, const struct statement *s, uint64_t hash, 
 	char digits[17] = "";
 
 	key->len = 0;
-	key_add(key, s->service);
+	key_add(key, s->server->product);
 	key_add_server(key, s);
-	key_add(key, s->database);
+	key_add(key, s->who->database);
 	if (by_hash) {
 		snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)hash);
 		key_add(key, "");
 		key_add(key, "");
 	} else {
-		key_add(key, s->user);
+		key_add(key, s->who->user);
 		key_add_command(key, s);
 	}
 	key_add(key, digits);
@@ -203,12 +200,13 @@ const char *metrics_bound_text(unsigned int i)
 void metrics_add(struct metrics *m, const struct statement *s, uint64_t hash,
 		 const char *fingerprint)
 {
+	uint32_t uid = s->server->has_uid ? s->server->uid : UINT32_MAX;
 	struct metrics_series *series;
 	unsigned int bucket = 0;
 	struct key key;
 
 	key_make(&key, s, hash, fingerprint);
-	series = metrics_find(m, &key, s->has_uid ? s->uid : UINT32_MAX, fingerprint);
+	series = metrics_find(m, &key, uid, fingerprint);
 	while (bucket < METRICS_BOUNDS && s->duration_ns > metrics_bound_ns(bucket))
 		bucket++;
 	series->bucket[bucket]++;

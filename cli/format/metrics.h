@@ -12,7 +12,7 @@
 #define CLI_FORMAT_METRICS_H
 
 #include "bpf/event.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 #define METRICS_SERIES	1000	/* with labels */
 #define METRICS_SLOTS	2048	/* of the hash table, a power of two */

@@ -8,6 +8,7 @@
 
 #include "cli/format/metrics.h"
 #include "cli/output.h"
+#include "db/loss.h"
 
 /* Counts of the tracer itself since the start. */
 struct metrics_tool {

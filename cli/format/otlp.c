@@ -185,10 +185,10 @@ static void put_name(struct output *out, const struct statement *st)
 
 	otlp_operation(st, operation);
 	output_string(out, ",\"name\":\"");
-	output_string(out, *operation ? operation : st->otel_system);
-	if (*operation && st->database) {
+	output_string(out, *operation ? operation : st->server->otel_system);
+	if (*operation && *st->who->database) {
 		output_char(out, ' ');
-		escape_json(out, st->database, strlen(st->database), false);
+		escape_json(out, st->who->database, strlen(st->who->database), false);
 	}
 	output_char(out, '"');
 }
@@ -348,7 +348,7 @@ static void put_instance(const struct otlp *otlp, const struct server *server)
 	char text[UUID_TEXT];
 	int len = snprintf(name, sizeof(name), "%s\n%u\n%s\n%s\n%u", otlp->host, server->uid,
 			   server->container, server->directory,
-			   server->has_directory ? 0 : server->pid);
+			   *server->directory ? 0 : server->pid);
 
 	uuid_of_name(space, name, (size_t)len, text);
 	put_resource_string(otlp->out, "service.instance.id", text);
@@ -358,18 +358,18 @@ static void put_instance(const struct otlp *otlp, const struct server *server)
 static void put_resource(struct otlp *otlp, const struct statement *st)
 {
 	struct output *out = otlp->out;
-	bool id = st->container &&
-		  strspn(st->container, "0123456789abcdef") == strlen(st->container) &&
-		  strlen(st->container) >= CONTAINER_ID;
+	const struct server *server = st->server;
+	bool id = strspn(server->container, HEX_DIGITS) == strlen(server->container) &&
+		  strlen(server->container) >= CONTAINER_ID;
 
 	put_string(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":["
-		   "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"", st->service);
-	if (st->server) {
-		put_instance(otlp, st->server);
-		put_resource_string(out, "service.version", st->server->version);
+		   "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"", server->product);
+	if (server->pid) {
+		put_instance(otlp, server);
+		put_resource_string(out, "service.version", server->version);
 	}
 	put_resource_string(out, "host.name", otlp->host);
-	put_resource_string(out, id ? "container.id" : "container.name", st->container);
+	put_resource_string(out, id ? "container.id" : "container.name", server->container);
 	output_string(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"dbslower\","
 			   "\"version\":\"");
 	output_bytes(out, version_text, strcspn(version_text, " "));

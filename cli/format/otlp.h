@@ -12,7 +12,7 @@
 
 #include "cli/format/fields.h"
 #include "cli/output.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 #define OTLP_FIELDS	32
 #define OTLP_OPERATION	16	/* bytes of an operation, without the NUL */

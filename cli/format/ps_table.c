@@ -52,26 +52,34 @@ static const char *cell_age(struct ps_cell *cell, uint64_t since_ns, uint64_t no
 static const char *cell_id(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
 {
 	(void)now_ns;
-	return cell_number(cell, s->connection ? s->connection : s->pid);
+	return cell_number(cell, s->who.connection ? s->who.connection : s->who.pid);
 }
 
 static const char *cell_pid(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
 {
 	(void)now_ns;
-	return cell_number(cell, s->pid);
+	return cell_number(cell, s->who.pid);
 }
 
 static const char *cell_server(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
 {
 	(void)now_ns;
-	return s->server ? cell_number(cell, s->server) : "-";
+	return s->server->pid ? cell_number(cell, s->server->pid) : "-";
 }
 
 static const char *cell_engine(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
 {
 	(void)now_ns;
 	(void)cell;
-	return s->title;
+	return describe_title(s->server->engine, s->server->version);
+}
+
+static const char *cell_container(const struct ps_session *s, uint64_t now_ns,
+				  struct ps_cell *cell)
+{
+	(void)now_ns;
+	(void)cell;
+	return s->server->container;
 }
 
 static const char *cell_state(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
@@ -120,11 +128,11 @@ static const struct ps_column columns[] = {
 	{ "pid", "PID", cell_pid, 0, 8, true },
 	{ "server", "SERVER", cell_server, 0, 8, true },
 	{ "engine", "ENGINE", cell_engine, 0, 10, false },
-	{ "user", "USER", STRING(identity.user, 12) },
-	{ "db", "DB", STRING(identity.database, 12) },
-	{ "client", "CLIENT", STRING(identity.client, 16) },
-	{ "app", "APP", STRING(application, 12) },
-	{ "container", "CONTAINER", STRING(container, 12) },
+	{ "user", "USER", STRING(who.user, 12) },
+	{ "db", "DB", STRING(who.database, 12) },
+	{ "client", "CLIENT", STRING(who.client, 16) },
+	{ "app", "APP", STRING(who.application, 12) },
+	{ "container", "CONTAINER", cell_container, 0, 12, false },
 	{ "state", "STATE", cell_state, 0, 7, false },
 	{ "xact", "XACT(s)", cell_transaction, 0, 9, true },
 	{ "time", "TIME(s)", cell_time, 0, 9, true },
@@ -228,21 +236,16 @@ static void json_age(struct output *out, const char *key, uint64_t since_ns, uin
 	output_fixed(out, age(since_ns, now_ns), MS_DECIMALS);
 }
 
-void ps_json(struct output *out, const struct ps_session *s, const struct target *target,
-	     uint64_t now_ns)
+void ps_json(struct output *out, const struct ps_session *s, uint64_t now_ns)
 {
-	json_head(out, "{\"type\":\"session\",\"time\":\"", now_ns, &(struct json_server){
-		.engine = describe_engine(target->engine, target->version),
-		.version = target->version, .path = target->path,
-		.pid = s->server, .container = s->container,
-	});
-	json_number(out, ",\"pid\":", s->pid);
-	if (s->connection)
-		json_number(out, ",\"connection_id\":", s->connection);
-	json_known(out, ",\"user\":\"", s->identity.user);
-	json_known(out, ",\"database\":\"", s->identity.database);
-	json_known(out, ",\"client\":\"", s->identity.client);
-	json_known(out, ",\"application\":\"", s->application);
+	json_head(out, "{\"type\":\"session\",\"time\":\"", now_ns, s->server);
+	json_number(out, ",\"pid\":", s->who.pid);
+	if (s->who.connection)
+		json_number(out, ",\"connection_id\":", s->who.connection);
+	json_known(out, ",\"user\":\"", s->who.user);
+	json_known(out, ",\"database\":\"", s->who.database);
+	json_known(out, ",\"client\":\"", s->who.client);
+	json_known(out, ",\"application\":\"", s->who.application);
 	json_string(out, ",\"state\":\"", states[s->state].name);
 	json_age(out, ",\"duration_ms\":", s->statement_ns, now_ns);
 	json_age(out, ",\"state_ms\":", s->state_ns, now_ns);

@@ -35,8 +35,7 @@ void ps_table_header(const struct ps_table *table);
 void ps_table_row(const struct ps_table *table, const struct ps_session *session,
 		  unsigned int depth, uint64_t now_ns);
 
-/* Append a line of JSON. @target: of ps_target() */
-void ps_json(struct output *out, const struct ps_session *session, const struct target *target,
-	     uint64_t now_ns);
+/* Append a line of JSON. */
+void ps_json(struct output *out, const struct ps_session *session, uint64_t now_ns);
 
 #endif

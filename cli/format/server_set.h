@@ -10,18 +10,14 @@
 
 /* Empty if all zero. */
 struct server_set {
-	struct {
-		const char *engine;	/* name in struct engine; NULL: the row is unused */
-		const char *name;	/* as of describe_engine() */
-		/* Those of all its servers, foreign bytes; "": unknown, or not the same. */
-		char version[TARGET_VERSION], path[256];
-	} row[SERVER_SET_ENGINES];
+	/* What all servers of an engine have in common. ->engine NULL: the row is unused. */
+	struct server row[SERVER_SET_ENGINES];
 };
 
 /* Add a server. */
 void server_set_add(struct server_set *set, const struct server_info *server);
 
-/* Return what the servers of the engine of this name have in common; valid as long as @set. */
-struct json_server server_set_common(const struct server_set *set, const char *engine);
+/* Return what the servers of the engine of this name, borrowed, have in common. */
+struct server server_set_common(const struct server_set *set, const char *engine);
 
 #endif

@@ -30,14 +30,13 @@ static void json_rows(struct output *out, const char *key, const struct owners_r
 		const struct owner_losses *row = &report->row[i];
 		const struct target *target = of ?
 			target_by_id(of->targets, of->ntargets, row->target_id) : NULL;
+		struct server server;
 
 		output_string(out, i ? ",{" : key);
 		if (target) {
+			describe_server(&server, target->engine, target->version, target->path);
 			output_string(out, "\"server\":");
-			json_server(out, &(struct json_server){
-				.engine = describe_engine(target->engine, target->version),
-				.version = target->version, .path = target->path,
-			});
+			json_server(out, &server);
 			output_char(out, ',');
 		}
 		json_number(out, "\"uid\":", row->uid);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/output.h"
-#include "db/statement.h"
+#include "db/loss.h"
 
 /* Groups of losses that a command has, beside those of the buffer and the tables. */
 #define SUMMARY_SESSIONS	0x1	/* sessions, and starts and ends of statements */

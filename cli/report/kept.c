@@ -56,13 +56,13 @@ void report_keep_statement(struct report_statement *to, const struct statement *
 	report_drop_statement(to);
 	*to = (struct report_statement){
 		.kept = { .wall_ns = s->wall_ns, .duration_ns = s->duration_ns, .engine = engine,
-			  .session = { s->pid, s->connection_id }, .running = s->running },
+			  .session = { s->who->pid, s->who->connection }, .running = s->running },
 		.hash = hash, .rows = s->rows, .has_rows = s->has_rows, .failed = s->failed,
 		.error_code = s->error_code, .has_why = s->why,
 	};
-	keep_name(to->user, s->user);
-	keep_name(to->database, s->database);
-	keep_name(to->client, s->client);
+	keep_name(to->user, s->who->user);
+	keep_name(to->database, s->who->database);
+	keep_name(to->client, s->who->client);
 	memcpy(to->sqlstate, s->sqlstate, sizeof(to->sqlstate) - 1);
 	if (s->why)
 		memcpy(to->part_ns, s->why->ns, sizeof(to->part_ns));
@@ -97,11 +97,11 @@ void report_keep_wait(struct report_lock_wait *to, const struct lock_wait *wait,
 	report_drop_wait(to);
 	*to = (struct report_lock_wait){
 		.kept = { .wall_ns = wait->wall_ns, .duration_ns = wait->duration_ns,
-			  .engine = engine, .session = { wait->event->pid, 0 },
+			  .engine = engine, .session = { wait->who->pid, 0 },
 			  .running = wait->running },
 		.joined = wait->joined, .deadlock = wait->event->flags & LOCK_DEADLOCK,
 		.outcome = locks_wait_outcome(wait), .mode = locks_wait_mode(wait->event),
-		.ncycle = wait->ncycle < LOCK_WAITS_CYCLE ? wait->ncycle : LOCK_WAITS_CYCLE,
+		.ncycle = wait->ncycle < LOCK_CYCLE ? wait->ncycle : LOCK_CYCLE,
 	};
 	keep_name(to->kind, wait->kind);
 	locks_wait_object(wait, true, to->object, sizeof(to->object));

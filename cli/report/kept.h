@@ -4,7 +4,7 @@
 #define CLI_REPORT_KEPT_H
 
 #include "cli/format/locks_wait.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 #define REPORT_KEPT	200
 #define REPORT_TEXT	2048		/* bytes of a statement that are kept */
@@ -59,7 +59,7 @@ struct report_lock_wait {
 	char kind[REPORT_NAME], object[LOCKS_OBJECT];
 	struct report_holder holders[LOCK_HOLDERS_KEPT];
 	unsigned int nholders, more;
-	uint32_t cycle[LOCK_WAITS_CYCLE];
+	uint32_t cycle[LOCK_CYCLE];
 	unsigned int ncycle;
 };
 

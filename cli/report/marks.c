@@ -9,7 +9,7 @@ void report_mark_statement(struct report_mark *mark, const struct statement *s,
 {
 	*mark = (struct report_mark){
 		.wall_ns = s->wall_ns, .duration_ns = s->duration_ns, .engine = engine,
-		.session = { s->pid, s->connection_id }, .hash = hash, .failed = s->failed,
+		.session = { s->who->pid, s->who->connection }, .hash = hash, .failed = s->failed,
 	};
 }
 
@@ -19,7 +19,7 @@ void report_mark_wait(struct report_mark *mark, const struct lock_wait *wait, co
 
 	*mark = (struct report_mark){
 		.wall_ns = wait->wall_ns, .duration_ns = wait->duration_ns, .engine = engine,
-		.session = { wait->event->pid, info ? info->self.connection : 0 },
+		.session = { wait->who->pid, wait->who->connection },
 		.failed = wait->event->flags & LOCK_DEADLOCK,
 	};
 	for (; info && mark->nholders < info->nholders && mark->nholders < LOCK_HOLDERS_KEPT;

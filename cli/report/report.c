@@ -206,8 +206,8 @@ void report_statement(struct report *r, const struct statement *statement)
 {
 	struct statement s = *statement;
 	struct top_call call = {
-		.engine = engine_name(r, s.service && *s.service ? s.service : s.engine),
-		.fingerprint = r->fingerprint, .database = s.database, .text = s.text,
+		.engine = engine_name(r, s.server->product),
+		.fingerprint = r->fingerprint, .database = s.who->database, .text = s.text,
 		.text_len = s.text_len, .text_cut = s.truncated,
 		.rows = s.has_rows ? s.rows : 0, .failed = s.failed, .why = s.why,
 	};
@@ -217,8 +217,9 @@ void report_statement(struct report *r, const struct statement *statement)
 		return;
 	s.duration_ns = s.duration_ns < DURATION_MAX ? s.duration_ns : DURATION_MAX;
 	call.duration_ns = s.duration_ns;
-	call.hash = fingerprint_make(s.dialect, s.text ? s.text : "", s.text ? s.text_len : 0,
-				     s.truncated, r->fingerprint, sizeof(r->fingerprint)).hash;
+	call.hash = fingerprint_make(s.server->engine->dialect, s.text ? s.text : "",
+				     s.text ? s.text_len : 0, s.truncated, r->fingerprint,
+				     sizeof(r->fingerprint)).hash;
 	r->running += s.running;
 	r->no_memory += !!top_add(r->groups, &call);
 	r->undated += !s.wall_ns;
@@ -233,9 +234,7 @@ void report_statement(struct report *r, const struct statement *statement)
 
 void report_wait(struct report *r, const struct lock_wait *wait)
 {
-	const struct target *target = wait->target;
-	const char *engine = engine_name(r, target && target->engine ?
-		describe_engine(target->engine, target->version) : NULL);
+	const char *engine = engine_name(r, wait->server->product);
 	uint64_t end = wait->wall_ns + wait->duration_ns;
 	int at = report_longest_add(&r->longest, wait->duration_ns);
 	struct report_mark mark;

@@ -17,7 +17,7 @@
 
 #include "cli/output.h"
 #include "db/locks/locks.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 struct report;
 

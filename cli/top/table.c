@@ -129,7 +129,7 @@ static void table_json(struct top_table *table, const struct top_entry *entry)
 		unsigned int permille;
 	} percentiles[] = { { ",\"p50_ms\":", 500 }, { ",\"p95_ms\":", 950 },
 		{ ",\"p99_ms\":", 990 } };
-	struct json_server server;
+	struct server server;
 
 	if (entry->engine)
 		server = server_set_common(table->servers, entry->engine);
@@ -222,7 +222,7 @@ void top_table_running(struct top_table *table, const struct statement *statemen
 	if (!table->running++)
 		output_printf(out, "%8s %12s %s\n", "PID", "RUNNING(ms)", "QUERY");
 	len = output_format(number, statement->duration_ns / 1000, 3);
-	line_printf(&line, "%8u %12.*s ", statement->pid, (int)len, number);
+	line_printf(&line, "%8u %12.*s ", statement->who->pid, (int)len, number);
 	if (statement->text)
 		line_foreign(&line, statement->text, statement->text_len, statement->truncated,
 			     SIZE_MAX);

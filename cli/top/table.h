@@ -6,7 +6,7 @@
 #include "cli/format/server_set.h"
 #include "cli/option/option.h"
 #include "db/count/top.h"
-#include "db/statement.h"
+#include "db/event.h"
 
 /* ->out, ->options and ->servers are borrowed. */
 struct top_table {

@@ -32,8 +32,8 @@ static void group_of_command(char group[STAT_GROUP], const char *text, size_t le
 static void group_of(enum stat_by by, const struct statement *s, char group[STAT_GROUP])
 {
 	const char *name = by == STAT_BY_STATUS ? s->failed ? "error" : "ok" :
-			   by == STAT_BY_DATABASE ? s->database :
-			   by == STAT_BY_USER ? s->user : NULL;
+			   by == STAT_BY_DATABASE ? s->who->database :
+			   by == STAT_BY_USER ? s->who->user : NULL;
 
 	if (by == STAT_BY_COMMAND)
 		group_of_command(group, s->text, s->text_len);
@@ -78,10 +78,10 @@ static size_t histogram_place(const struct histogram *h, const struct histogram_
 	return low;
 }
 
-void histogram_add(struct histogram *h, const struct engine *engine, uint16_t owner,
-		   const struct statement *statement, uint64_t ns)
+void histogram_add(struct histogram *h, uint16_t owner, const struct statement *statement,
+		   uint64_t ns)
 {
-	struct histogram_row row = { .engine = engine, .count = 1 }, *at;
+	struct histogram_row row = { .engine = statement->server->engine, .count = 1 }, *at;
 	uint16_t *used = &h->nrows_of[owner & (OWNERS - 1)];
 
 	group_of(h->by, statement, row.group);

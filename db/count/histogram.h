@@ -10,7 +10,7 @@
 
 #include "bpf/event.h"
 #include "db/engine.h"
-#include "db/statement.h"
+#include "db/event.h"
 #include "loader/owners.h"
 
 #define HISTOGRAM_MAX	16384		/* rows */
@@ -37,8 +37,8 @@ struct histogram {
 int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by, struct owners *owners);
 
 /* Count the duration @ns of @statement, of owner @owner, or of a wait in it. */
-void histogram_add(struct histogram *h, const struct engine *engine, uint16_t owner,
-		   const struct statement *statement, uint64_t ns);
+void histogram_add(struct histogram *h, uint16_t owner, const struct statement *statement,
+		   uint64_t ns);
 
 /* Copy the rows to *@rows, which the caller frees. Return their number or -ENOMEM. */
 ssize_t histogram_copy(const struct histogram *h, struct histogram_row **rows);

@@ -177,9 +177,11 @@ static void entry_merge_why(struct top_entry *to, const struct top_why *from)
 	use_add(why->use, from->use, from->used);
 }
 
-/* Keep the database of the calls, @database or unknown if NULL, as long as it is the same. */
+/* Keep the database of the calls, @database; NULL or "": unknown, as long as it is the same. */
 static void entry_database(struct top_entry *e, const char *database)
 {
+	if (database && !*database)
+		database = NULL;
 	if (e->databases)
 		return;
 	if (!e->calls && database)

@@ -86,7 +86,8 @@ static void announce_each(void *arg, const char *version, const uint32_t *pids, 
 	a->server(a->listener, &(struct server_info){
 		.engine = target->engine, .path = target->path, .usdt = target->usdt,
 		.method = attach_method_name(a->runtime->method), .pids = pids, .npids = npids,
-		.title = target_title(target, version), .version = version, .has = target->has,
+		.title = describe_title(target->engine, version), .version = version,
+		.has = target->has,
 		.nested = npids && pid_namespace_is_nested(pids[0], a->runtime->pid_ns_ino),
 		.copied = !npids && of->of->copied.count,
 	});

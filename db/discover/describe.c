@@ -152,9 +152,26 @@ const struct engine_brand *describe_brand(const struct engine *engine, const cha
 	return brand;
 }
 
-const char *describe_engine(const struct engine *engine, const char *version)
+const char *describe_title(const struct engine *engine, const char *version)
 {
 	const struct engine_brand *brand = describe_brand(engine, version);
 
-	return brand ? brand->otel_system : engine->name;
+	return brand ? brand->title : engine->title;
+}
+
+void describe_product(struct server *server)
+{
+	const struct engine_brand *brand = describe_brand(server->engine, server->version);
+
+	server->product = brand ? brand->otel_system : server->engine->name;
+	server->otel_system = brand ? brand->otel_system : server->engine->otel_system;
+}
+
+void describe_server(struct server *server, const struct engine *engine, const char *version,
+		     const char *path)
+{
+	*server = (struct server){ .engine = engine };
+	snprintf(server->version, sizeof(server->version), "%s", version);
+	snprintf(server->path, sizeof(server->path), "%s", path);
+	describe_product(server);
 }

@@ -7,6 +7,7 @@
 #define DB_DISCOVER_DESCRIBE_H
 
 #include "db/discover/bind.h"
+#include "db/event.h"
 
 /* An argument that a program uses at a site. */
 struct target_arg {
@@ -43,7 +44,14 @@ uint64_t describe_version_vaddr(const struct elf *elf, const struct engine *engi
 /* Return the brand that @version names, static, or NULL if there is only one or it is unknown. */
 const struct engine_brand *describe_brand(const struct engine *engine, const char *version);
 
-/* Return the name of @engine or, if @version names one, of its brand; static: "mariadb". */
-const char *describe_engine(const struct engine *engine, const char *version);
+/* Return the name of the product of @version, static: that of its brand if it is known. */
+const char *describe_title(const struct engine *engine, const char *version);
+
+/* Set the names of the product by the engine and the version of @server. */
+void describe_product(struct server *server);
+
+/* Fill @server with what is known of a file of @engine; @path and @version are cut if longer. */
+void describe_server(struct server *server, const struct engine *engine, const char *version,
+		     const char *path);
 
 #endif

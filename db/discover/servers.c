@@ -6,12 +6,63 @@
 #include <string.h>
 
 #include "db/engines.h"
+#include "host/clock.h"
 #include "host/container.h"
 
-static bool server_same(const struct server *a, const struct server *b)
+#define SERVERS_MAX	1024
+#define KNOWN_NS	1000000000u
+
+struct server_entry {
+	struct server_entry *next;
+	struct server server;
+	uint32_t target_id;
+	char working[256];		/* directory of its processes, cut if longer */
+};
+
+static struct server_entry **servers_bucket(struct servers *servers, uint32_t target_id,
+					    uint32_t pid)
 {
-	return a->target_id == b->target_id && a->pid == b->pid && a->uid == b->uid &&
-	       !strcmp(a->directory, b->directory) && !strcmp(a->container, b->container);
+	return &servers->bucket[(target_id * 31 + pid) % SERVERS_BUCKETS];
+}
+
+/* Return the known server as @server that runs the file @target_id in @working, or NULL. */
+static const struct server *servers_find(struct servers *servers, uint32_t target_id,
+					 const struct server *server, const char *working)
+{
+	for (const struct server_entry *one = *servers_bucket(servers, target_id, server->pid);
+	     one; one = one->next)
+		if (one->target_id == target_id && one->server.pid == server->pid &&
+		    one->server.has_uid == server->has_uid && one->server.uid == server->uid &&
+		    !strcmp(one->working, working) &&
+		    /* That of the file becomes known with its first server. */
+		    (server->pid || !strcmp(one->server.version, server->version)) &&
+		    !strcmp(one->server.container, server->container))
+			return &one->server;
+	return NULL;
+}
+
+static const struct server *servers_add(struct servers *servers, uint32_t target_id,
+					const struct server *server, const char *working)
+{
+	struct server_entry **bucket = servers_bucket(servers, target_id, server->pid);
+	struct server_entry *entry = malloc(sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	*entry = (struct server_entry){ .next = *bucket, .server = *server,
+					.target_id = target_id };
+	snprintf(entry->working, sizeof(entry->working), "%s", working);
+	*bucket = entry;
+	servers->count++;
+	return &entry->server;
+}
+
+const struct server *servers_keep(struct servers *servers, uint32_t target_id,
+				  const struct server *server)
+{
+	const struct server *kept = servers_find(servers, target_id, server, "");
+
+	return kept ? kept : servers_add(servers, target_id, server, "");
 }
 
 void servers_started(struct servers *servers, uint32_t target_id, const struct process *process)
@@ -57,53 +108,44 @@ static uint32_t servers_only(struct servers *servers, const struct target *targe
 	return found == 1 ? only : 0;
 }
 
-static const struct server *servers_add(struct servers *servers, const struct target *target,
-					const struct server *key, const struct process *process)
+/* Return what is known of a server that runs @target, of which no process was found. */
+static const struct server *servers_partly(struct servers *servers, const struct target *target,
+					   const uint32_t *uid, const char *container)
 {
-	struct server *server = malloc(sizeof(*server));
+	struct server server;
+	const struct server *known;
 
-	if (!server)
-		return NULL;
-	*server = *key;
-	if (!target->version_vaddr)
-		snprintf(server->version, sizeof(server->version), "%s", target->version);
-	else
-		target_read_version(target, process, server->version);
-	server->brand = describe_brand(target->engine, server->version);
-	server->next = servers->list;
-	servers->list = server;
-	servers->count++;
-	return server;
+	describe_server(&server, target->engine, target->version, target->path);
+	server.has_uid = uid;
+	server.uid = uid ? *uid : 0;
+	snprintf(server.container, sizeof(server.container), "%s", container);
+	known = servers_keep(servers, target->id, &server);
+	if (!known)
+		servers->unknown = server;
+	return known ? known : &servers->unknown;
 }
 
-/* Return the known server of @key, whose PID is set to @pid, or NULL. */
-static const struct server *servers_known(const struct servers *servers, struct server *key,
-					  uint32_t pid)
+/* Return the server of process @pid, which exists, or NULL. */
+static const struct server *servers_search(struct servers *servers, const struct target *target,
+					   uint32_t pid, uint32_t uid, const char *container)
 {
-	key->pid = pid;
-	for (const struct server *one = servers->list; one; one = one->next)
-		if (server_same(one, key))
-			return one;
-	return NULL;
-}
-
-/* Return the server of process @pid of user @uid, which exists, or NULL. */
-static const struct server *servers_find(struct servers *servers, const struct target *target,
-					 uint32_t pid, uint32_t uid, const char *container)
-{
-	struct server key = { .target_id = target->id, .uid = uid };
+	struct server server;
 	const struct server *known;
 	struct process process;
-	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1);
-	bool several;
+	char working[sizeof(server.directory)] = "";
+	bool own, several;
 
-	if (len <= 0)
+	if (process_directory(pid, working, sizeof(working) - 1) <= 0)
 		return NULL;
-	key.has_directory = *target->engine->executables && strcmp(key.directory, "/");
+	describe_server(&server, target->engine, target->version, target->path);
+	server.pid = pid;
+	server.has_uid = true;
+	server.uid = uid;
+	snprintf(server.container, sizeof(server.container), "%s", container);
+	own = *target->engine->executables && strcmp(working, "/");
 	/* A version in memory belongs to a server with one process. */
-	several = key.has_directory && !target->version_vaddr;
-	snprintf(key.container, sizeof(key.container), "%s", container);
-	known = several ? NULL : servers_known(servers, &key, pid);
+	several = own && !target->version_vaddr;
+	known = several ? NULL : servers_find(servers, target->id, &server, working);
 	if (known)
 		return known;
 	/* Another process may have its PID. */
@@ -111,38 +153,91 @@ static const struct server *servers_find(struct servers *servers, const struct t
 	    !process_file_same(&process.file, &target->file))
 		return NULL;
 	if (several) {
-		known = servers_known(servers, &key, process.ppid);
-		if (!known && process_is_main(&process, engine_is_executable))
-			known = servers_known(servers, &key, pid);
+		server.pid = process.ppid;
+		known = servers_find(servers, target->id, &server, working);
 	}
-	return known ? known : servers_add(servers, target, &key, &process);
+	if (several && !known && process_is_main(&process, engine_is_executable)) {
+		server.pid = pid;
+		known = servers_find(servers, target->id, &server, working);
+	}
+	if (known)
+		return known;
+	target_read_version(target, &process, server.version);
+	describe_product(&server);
+	if (own)
+		memcpy(server.directory, working, sizeof(working));
+	return servers_add(servers, target->id, &server, working);
 }
 
-const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,
-				uint32_t uid, const char *container)
+static const struct server *servers_read(struct servers *servers, const struct target *target,
+					 uint32_t pid, uint32_t uid, const char *container)
 {
-	const struct server *server = servers_find(servers, target, pid, uid, container);
+	const struct server *server = servers_search(servers, target, pid, uid, container);
+	struct server_entry *one = *servers_bucket(servers, target->id, pid);
 	char other[sizeof(server->container)];
 
-	for (const struct server *one = servers->list; !server && one; one = one->next)
-		if (one->pid == pid && one->uid == uid && one->target_id == target->id)
-			server = one;
+	for (; !server && one; one = one->next)
+		if (one->server.pid == pid && one->server.has_uid && one->server.uid == uid &&
+		    one->target_id == target->id)
+			server = &one->server;
 	if (server)
 		return server;
 	pid = servers_only(servers, target, uid);
 	if (!pid)
 		return NULL;
 	container_read(pid, other, sizeof(other));
-	return servers_find(servers, target, pid, uid, other);
+	return servers_search(servers, target, pid, uid, other);
+}
+
+const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,
+				const uint32_t *uid)
+{
+	struct servers_known *known = &servers->known[pid % SERVERS_KNOWN];
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const struct server *server = NULL;
+	char container[sizeof(server->container)];
+
+	if (known->server && known->pid == pid && known->target_id == target->id && uid &&
+	    known->server->uid == *uid && now_ns < known->until_ns)
+		return known->server;
+	container_read(pid, container, sizeof(container));
+	if (uid)
+		server = servers_read(servers, target, pid, *uid, container);
+	if (!server) {
+		server = servers_partly(servers, target, uid, container);
+	} else {
+		*known = (struct servers_known){ .server = server, .target_id = target->id,
+						 .pid = pid, .until_ns = now_ns + KNOWN_NS };
+	}
+	return server;
+}
+
+const struct server *servers_of_file(struct servers *servers, const struct target *target)
+{
+	if (!servers->file || servers->file_id != target->id ||
+	    strcmp(servers->file->version, target->version)) {
+		servers->file = servers_partly(servers, target, NULL, "");
+		servers->file_id = target->id;
+	}
+	return servers->file;
+}
+
+bool servers_full(const struct servers *servers)
+{
+	return servers->count >= SERVERS_MAX;
 }
 
 void servers_clear(struct servers *servers)
 {
-	while (servers->list) {
-		struct server *next = servers->list->next;
+	for (size_t i = 0; i < SERVERS_BUCKETS; i++) {
+		while (servers->bucket[i]) {
+			struct server_entry *next = servers->bucket[i]->next;
 
-		free(servers->list);
-		servers->list = next;
+			free(servers->bucket[i]);
+			servers->bucket[i] = next;
+		}
 	}
+	memset(servers->known, 0, sizeof(servers->known));
+	servers->file = NULL;
 	servers->count = 0;
 }

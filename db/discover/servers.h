@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The servers of statements. Those that run the same file are distinguished by user, container and
+ * The servers of events. Those that run the same file are distinguished by user, container and
  * working directory, which is the data directory: all processes of PostgreSQL, MySQL and MariaDB
  * have it, so that the process of a statement is enough to find its server. Other servers are
  * distinguished by process. A user can choose the path in a mount namespace of his own, but not the
@@ -10,27 +10,27 @@
 #define DB_DISCOVER_SERVERS_H
 
 #include "db/discover/target.h"
+#include "db/event.h"
 
-#define SERVERS_MAX	1024	/* then all are dropped and found again */
+#define SERVERS_BUCKETS	256
+#define SERVERS_KNOWN	256
 #define SERVERS_MAINS	64
 
-/* Foreign bytes; "" is unknown. */
-struct server {
-	struct server *next;
-	uint32_t target_id;
-	uint32_t pid;			/* of its main process */
-	bool has_directory;		/* ->directory is its own, see above */
-	char version[TARGET_VERSION];
-	uint32_t uid;			/* of its user */
-	char container[64];
-	char directory[256];		/* cut if longer */
-	const struct engine_brand *brand;	/* NULL: there is one only, or it is unknown */
-};
+struct server_entry;
 
 /* Empty if all zero; servers_clear() frees it. */
 struct servers {
-	struct server *list;
+	struct server_entry *bucket[SERVERS_BUCKETS];
 	size_t count;
+	/* Processes whose server was found lately: reading /proc takes longer than most waits. */
+	struct servers_known {
+		const struct server *server;	/* NULL: unused */
+		uint32_t target_id, pid;
+		uint64_t until_ns;	/* CLOCK_MONOTONIC; then the PID may have been reused */
+	} known[SERVERS_KNOWN];
+	const struct server *file;	/* the last one of servers_of_file(), .. */
+	uint32_t file_id;		/* .. of this target */
+	struct server unknown;		/* if there is no memory */
 	/* The main processes that may run. */
 	struct servers_main {
 		uint32_t target_id, pid, uid;
@@ -44,12 +44,23 @@ struct servers {
 void servers_started(struct servers *servers, uint32_t target_id, const struct process *process);
 
 /*
- * Return the server of process @pid, which runs @target for user @uid, as the kernel knows it, in
- * @container ("": none). If the process is gone, its server is known if only one of that user runs
- * that file. Return NULL if it is unknown. Valid until servers_clear().
+ * Return the server of process @pid, which runs @target for user *@uid, as the kernel knows it;
+ * NULL: unknown. If the process is gone, its server is known if only one of that user runs that
+ * file. A server that is not found has no PID, but all else that is known. Valid until
+ * servers_clear().
  */
 const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,
-				uint32_t uid, const char *container);
+				const uint32_t *uid);
+
+/* Return what is known of all servers that run @target, valid as above. */
+const struct server *servers_of_file(struct servers *servers, const struct target *target);
+
+/* Return a copy of @server, which runs the file @target_id, valid as above; or NULL. */
+const struct server *servers_keep(struct servers *servers, uint32_t target_id,
+				  const struct server *server);
+
+/* Return whether there are so many that they are to be dropped, and found again. */
+bool servers_full(const struct servers *servers);
 
 /* Drop all servers, but for their main processes. */
 void servers_clear(struct servers *servers);

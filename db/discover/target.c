@@ -148,7 +148,7 @@ int target_open(struct target *target, const struct target_file *file,
 
 void target_read_version(const struct target *target, const struct process *process, char *version)
 {
-	char read[TARGET_VERSION];
+	char read[SERVER_VERSION];
 	struct process_memory memory;
 
 	if (!target->version_vaddr ||
@@ -156,7 +156,7 @@ void target_read_version(const struct target *target, const struct process *proc
 		return;
 	if (!process_memory_variable(&memory, target->version_vaddr, read, sizeof(read) - 1)) {
 		read[sizeof(read) - 1] = '\0';
-		snprintf(version, TARGET_VERSION, "%s", read);
+		snprintf(version, SERVER_VERSION, "%s", read);
 	}
 	process_memory_close(&memory);
 }
@@ -165,12 +165,12 @@ void target_versions(const struct target *target, const uint32_t *pids, size_t n
 		     void (*each)(void *arg, const char *version, const uint32_t *pids,
 				  size_t npids), void *arg)
 {
-	char (*versions)[TARGET_VERSION] = npids ? calloc(npids, TARGET_VERSION) : NULL;
+	char (*versions)[SERVER_VERSION] = npids ? calloc(npids, SERVER_VERSION) : NULL;
 	uint32_t *same = versions ? calloc(npids, sizeof(*same)) : NULL;
 	struct process process;
 
 	for (size_t i = 0; same && i < npids; i++) {
-		snprintf(versions[i], TARGET_VERSION, "%s", target->version);
+		snprintf(versions[i], SERVER_VERSION, "%s", target->version);
 		if (target->version_vaddr && !process_read(pids[i], engine_is_executable, &process))
 			target_read_version(target, &process, versions[i]);
 	}
@@ -191,13 +191,6 @@ void target_versions(const struct target *target, const uint32_t *pids, size_t n
 	free(same);
 }
 
-const char *target_title(const struct target *target, const char *version)
-{
-	const struct engine_brand *brand = describe_brand(target->engine, version);
-
-	return brand ? brand->title : target->engine->title;
-}
-
 void target_close(struct target *target)
 {
 	uprobe_set_detach(&target->links);
@@ -208,7 +201,7 @@ void target_close(struct target *target)
 
 bool target_is_starting(const struct target *target, const struct process *process)
 {
-	char version[TARGET_VERSION] = "";
+	char version[SERVER_VERSION] = "";
 
 	if (!target->version_vaddr || !process_file_same(&process->file, &target->file))
 		return false;

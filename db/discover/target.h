@@ -8,12 +8,11 @@
 
 #include "db/discover/describe.h"
 #include "db/engine.h"
+#include "db/event.h"
 #include "db/session/backend_state.h"
 #include "host/elf_map.h"
 #include "host/process.h"
 #include "loader/runtime.h"
-
-#define TARGET_VERSION	64	/* bytes of a version, with the NUL */
 
 struct target;
 
@@ -77,7 +76,7 @@ struct target {
 	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
 	struct backend_places places;
-	char version[TARGET_VERSION];	/* of the file, foreign bytes; "" if unknown */
+	char version[SERVER_VERSION];	/* of the file, foreign bytes; "" if unknown */
 	struct target_trust trust[TARGET_TRUSTS];	/* of the last users */
 	unsigned int ntrusts;		/* users so far */
 	char path[256];
@@ -105,7 +104,7 @@ int target_open(struct target *target, const struct target_file *file,
 
 /*
  * Read the version of @process, which runs the file, from its memory. It was the file's if there is
- * a variable, as an option can set it. On failure @version, of TARGET_VERSION bytes, is unchanged.
+ * a variable, as an option can set it. On failure @version, of SERVER_VERSION bytes, is unchanged.
  */
 void target_read_version(const struct target *target, const struct process *process, char *version);
 
@@ -116,9 +115,6 @@ void target_read_version(const struct target *target, const struct process *proc
 void target_versions(const struct target *target, const uint32_t *pids, size_t npids,
 		     void (*each)(void *arg, const char *version, const uint32_t *pids,
 				  size_t npids), void *arg);
-
-/* Return the name of the product of @version, static: that of its brand if it is known. */
-const char *target_title(const struct target *target, const char *version);
 
 /* Detach the probes. The rest stays known. */
 void target_close(struct target *target);

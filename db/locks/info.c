@@ -27,25 +27,6 @@ void lock_info_clear(struct lock_info *info)
 	lock_info_drop(info);
 }
 
-/* A statement that has ended may have failed as a string had no end. */
-static void backend_redact(struct lock_backend *backend, enum fingerprint_dialect dialect)
-{
-	if (backend->text)
-		backend->len = fingerprint_redact(dialect, backend->text, backend->len,
-						  backend->cut || !backend->running,
-						  backend->text);
-}
-
-void lock_info_redact(struct lock_info *info, enum fingerprint_dialect dialect)
-{
-	backend_redact(&info->self, dialect);
-	for (unsigned int i = 0; i < info->nholders; i++)
-		backend_redact(&info->holders[i], dialect);
-	if (info->event.flags & LOCK_SESSION && info->event.kind == LOCK_WAITS_USER &&
-	    *info->object)
-		memcpy(info->object, "?", 2);
-}
-
 void lock_info_add(struct lock_info *info, struct lock_backend *backend)
 {
 	if (info->nholders < LOCK_HOLDERS_KEPT) {
@@ -158,6 +139,8 @@ static void info_replace(struct lock_info *info, struct lock_info *fresh)
 		memcpy(info->name, fresh->name, sizeof(info->name));
 	if (*fresh->object)
 		memcpy(info->object, fresh->object, sizeof(info->object));
+	if (*fresh->who.user)
+		info->who = fresh->who;
 	if (*fresh->index)
 		memcpy(info->index, fresh->index, sizeof(info->index));
 }

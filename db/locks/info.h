@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/lock_event.h"
-#include "db/engine.h"
-#include "sql/fingerprint.h"
+#include "db/event.h"
 
 #define LOCK_RELATION	65	/* bytes of a relation's name with the NUL */
 #define LOCK_OBJECT	144	/* bytes of a locked object's name with the NUL */
@@ -39,8 +38,8 @@ struct lock_info {
 	uint64_t lock;		/* address of the awaited lock; 0: unknown */
 	uint32_t relation;	/* OID, of the awaited row; 0: none, or unknown */
 	char name[LOCK_RELATION];	/* the relation's name; "": unknown */
-	/* MySQL, MariaDB: of the waiting session, if it was requested; "": unknown */
-	struct identity identity;
+	/* MySQL, MariaDB: user, database and client of the session, if requested */
+	struct who who;
 	char object[LOCK_OBJECT];	/* MySQL, MariaDB: the locked object; "": unknown */
 	char index[LOCK_RELATION];	/* the index of the awaited row; "": unknown, or none */
 	struct lock_backend self, holders[LOCK_HOLDERS_KEPT];
@@ -60,12 +59,6 @@ void lock_info_drop(struct lock_info *info);
 
 /* Free the texts and drop the holders. */
 void lock_info_clear(struct lock_info *info);
-
-/*
- * Remove literals and comments from the texts, see fingerprint_redact(). The name of a user lock is
- * a literal, too.
- */
-void lock_info_redact(struct lock_info *info, enum fingerprint_dialect dialect);
 
 /* Add @backend to the holders, or only count it if they are full. @info takes over its text. */
 void lock_info_add(struct lock_info *info, struct lock_backend *backend);

@@ -9,11 +9,12 @@
 #include "bpf/embed.h"
 #include "db/discover/arrivals.h"
 #include "db/discover/discover.h"
+#include "db/discover/servers.h"
 #include "db/engines.h"
-#include "db/locks/filter.h"
 #include "db/locks/ops.h"
 #include "db/locks/poll.h"
 #include "db/locks/states.h"
+#include "db/session/identity.h"
 #include "host/clock.h"
 #include "loader/hazard.h"
 #include "loader/runtime.h"
@@ -25,6 +26,7 @@
 /* Time limit per drain for resolving holders; other records and signals wait as long. */
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
+#define FORGET_NS	500000000u	/* no thread ID is reused within this time */
 
 struct locks {
 	struct locks_config config;
@@ -39,7 +41,10 @@ struct locks {
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC; 0: nothing was read in this drain */
 	uint32_t resolve_us[OWNERS];	/* time spent in this drain for each owner's waits */
 	struct lock_poll poll;
-	struct lock_filter filter;
+	struct sink sink;
+	struct servers servers;
+	struct identity_table identities;	/* of the threads that have waited lately .. */
+	uint64_t forget_ns;			/* .. until then, CLOCK_MONOTONIC */
 };
 
 static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
@@ -93,6 +98,73 @@ static bool locks_may_read(struct locks *l, uint64_t now_ns, uint32_t spent_us)
 	return now_ns <= l->resolve_deadline_ns && spent_us <= RESOLVE_USER_US;
 }
 
+/* Return the server of @event. */
+static const struct server *locks_server(struct locks *l, const struct event_lock *event)
+{
+	const struct target *target = &l->discover.targets[event->target_id];
+
+	if (servers_full(&l->servers))
+		servers_clear(&l->servers);
+	if (!l->config.identify)
+		return servers_of_file(&l->servers, target);
+	return servers_of(&l->servers, target, event->pid, &event->uid);
+}
+
+/* Read what the process title of a session does not have, from its memory. */
+static void session_read(const struct target *target, const struct event_lock *event,
+			 struct who *who)
+{
+	struct process process;
+	struct process_memory memory;
+
+	if (!target->places.application ||
+	    process_read(event->pid, engine_is_executable, &process) ||
+	    !process_file_same(&process.file, &target->file) ||
+	    process_memory_open_program(&process, target->lowest_vaddr, &memory))
+		return;
+	backend_application(&memory, &target->places, who->application);
+	process_memory_close(&memory);
+}
+
+/* Set @who to the session that waits, of which @info was read, or NULL. */
+static void locks_who(struct locks *l, const struct event_lock *event, const struct lock_info *info,
+		      struct who *who)
+{
+	const struct target *target = &l->discover.targets[event->target_id];
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct identity_entry *entry = NULL;
+
+	*who = (struct who){ .pid = 0 };
+	if (now >= l->forget_ns) {
+		identity_clear(&l->identities);
+		l->forget_ns = now + FORGET_NS;
+	}
+	if (l->config.identify && target->engine->identify)
+		entry = identity_of(&l->identities, target->engine, event->tid);
+	else if (info)
+		*who = info->who;
+	if (entry && !entry->who.pid) {
+		session_read(target, event, &entry->who);
+		entry->who.pid = event->pid;
+	}
+	if (entry)
+		*who = entry->who;
+	who->pid = event->pid;
+	who->tid = event->tid;
+	who->connection = info ? info->self.connection : 0;
+}
+
+/* Keep who waits, once that is known: at the end of the wait the session may be gone. */
+static void waiter_name(struct locks *l, struct lock_waiter *w, const struct lock_info *info)
+{
+	const struct engine *engine = l->discover.targets[w->event.target_id].engine;
+
+	if (w->named)
+		return;
+	locks_who(l, &w->event, info, &w->who);
+	w->named = *w->who.user || engine->identify;
+}
+
 /* Return whether the wait still lasts, or it is unknown: as for locks_process(). */
 static bool waiter_waits(const struct locks *l, const struct lock_waiter *w)
 {
@@ -112,7 +184,7 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 		.event = &w->event, .places = &target->places, .text_bytes = l->config.text_bytes,
 		/* At the first try, the record of the wait's end may follow in the buffer. */
 		.again = w->tries < RESOLVE_TRIES, .named = *w->info.object,
-		.identify = !w->wanted && filter_any(&l->config.filter),
+		.identify = l->config.identify && !w->named,
 	};
 	struct lock_info info;
 	void *state;
@@ -136,9 +208,7 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 		info.known = false;
 		err = -ENOENT;
 	}
-	w->wanted = w->wanted || lock_filter_selects(&l->filter, target, &w->event, &info);
-	if (l->config.redact)
-		lock_info_redact(&info, target->engine->dialect);
+	waiter_name(l, w, &info);
 	if (!w->resolved)
 		w->info.credited_ns = w->event.start_ns;
 	w->resolved = true;
@@ -188,8 +258,9 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 			 bool running)
 {
 	const struct lock_ops *ops = locks_ops(l, event->target_id);
+	struct who who;
 	struct lock_wait wait = {
-		.target = &l->discover.targets[event->target_id], .event = event,
+		.who = w && w->named ? &w->who : &who, .event = event,
 		.start_ns = runtime_here_ns(&l->rt, event->start_ns),
 		.wall_ns = runtime_wall_ns(&l->rt, event->start_ns),
 		.duration_ns = event->duration_ns, .running = running,
@@ -205,9 +276,12 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 		lock_info_credit(&w->info, event->start_ns + wait.duration_ns);
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = lock_waits_cycle(&l->waiting, w, wait.cycle);
-	if (wait.duration_ns >= l->config.threshold_ns &&
-	    ((w && w->wanted) || lock_filter_selects(&l->filter, wait.target, event, NULL)))
-		l->config.wait(l->config.arg, &wait);
+	if (wait.duration_ns < l->config.threshold_ns)
+		return;
+	if (!w || !w->named)
+		locks_who(l, event, wait.info, &who);
+	wait.server = locks_server(l, event);
+	sink_wait(&l->sink, &wait);
 }
 
 /* Report a wait that has ended and drop it. */
@@ -279,10 +353,7 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 		lock_info_clear(info);
 		return;
 	}
-	w->wanted = lock_filter_selects(&l->filter, &l->discover.targets[event->target_id], event,
-					info);
-	if (l->config.redact)
-		lock_info_redact(info, engine->dialect);
+	waiter_name(l, w, info);
 	w->resolved = true;
 	w->info.credited_ns = event->start_ns;
 	lock_info_update(&w->info, info, 0, now, true);
@@ -380,9 +451,12 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	if (!l)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	l->config = *config;
-	l->filter.filter = config->filter;
-	l->config.sum_lwlocks &= !filter_any(&config->filter);
-	err = discover_init(&l->discover, &l->config.servers, error);
+	l->config.sum_lwlocks &= !filter_any(&config->sink.filter);
+	err = sink_open(&l->sink, &config->sink);
+	if (err)
+		error_set(error, ERROR_MEMORY, err, NULL, NULL);
+	else
+		err = discover_init(&l->discover, &l->config.servers, error);
 	if (!err)
 		err = locks_prepare(l, error);
 	if (err)
@@ -517,10 +591,10 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 		if (keys[1].target_id >= l->discover.ntargets ||
 		    sys_map_lookup(l->sums, &keys[1], &count->sum))
 			break;
-		count->target = &l->discover.targets[keys[1].target_id];
+		count->engine = l->discover.targets[keys[1].target_id].engine;
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		lwlock_name(count->target->engine->lock_ops,
+		lwlock_name(count->engine->lock_ops,
 			    lock_states_get(&l->states, keys[1].target_id, keys[1].uid),
 			    keys[1].tranche, count->name);
 		n++;
@@ -553,7 +627,9 @@ void locks_close(struct locks *l)
 		return;
 	locks_detach(l);
 	lock_waits_clear(&l->waiting);
-	lock_filter_close(&l->filter);
+	sink_close(&l->sink);
+	identity_clear(&l->identities);
+	servers_clear(&l->servers);
 	lock_states_clear(&l->states);
 	discover_close(&l->discover);
 	runtime_close(&l->rt);

@@ -13,29 +13,13 @@
 #define DB_LOCKS_LOCKS_H
 
 #include "db/discover/discover.h"
-#include "db/filter.h"
-#include "db/locks/waits.h"
-#include "db/statement.h"
-
-/* A wait for a lock. Pointers are borrowed for the call; strings are foreign bytes. */
-struct lock_wait {
-	const struct target *target;
-	const struct event_lock *event;
-	uint64_t start_ns;		/* CLOCK_MONOTONIC */
-	uint64_t wall_ns;		/* start, CLOCK_REALTIME */
-	uint64_t duration_ns;		/* until now, if ->running */
-	bool running;			/* has not ended */
-	bool joined;			/* began before tracing: lasted longer than measured */
-	const char *kind;		/* "transactionid", "row"; "": unknown */
-	const struct lock_info *info;	/* NULL: it could not be resolved */
-	/* With LOCK_DEADLOCK: PIDs of the cycle, each waiting for the next, this one first. */
-	uint32_t cycle[LOCK_WAITS_CYCLE];
-	unsigned int ncycle;
-};
+#include "db/event.h"
+#include "db/loss.h"
+#include "db/sink.h"
 
 /* The sum of LWLock waits of one tranche and mode. */
 struct lwlock_count {
-	const struct target *target;
+	const struct engine *engine;
 	uint32_t mode;
 	char name[LOCK_NAME];		/* of the tranche, foreign bytes */
 	struct lwlock_sum sum;
@@ -46,15 +30,16 @@ struct locks_config {
 	struct server_filter servers;
 	uint64_t threshold_ns;		/* shorter waits are not reported */
 	uint32_t text_bytes;		/* maximum length of a backend's statement */
-	bool redact;			/* remove literals and comments from texts */
 	bool sum_lwlocks;		/* without a filter, sum LWLock waits, report none */
-	struct filter filter;		/* only waits of these sessions and statements */
+	bool identify;			/* resolve servers, containers and sessions */
+	/*
+	 * What becomes of waits: ->wait is called for each that has ended, and by locks_running().
+	 */
+	struct sink_config sink;
 	uint32_t denied;		/* features not to use, see feature_deny() */
 
 	/* Callbacks; their strings are borrowed for the call. */
 	void *arg;
-	/* Called for each wait that has ended, and by locks_running(). */
-	void (*wait)(void *arg, const struct lock_wait *wait);
 	/* As in struct tracer_config. */
 	void (*server)(void *arg, const struct server_info *server);
 	void (*error)(void *arg, const struct error *error);
@@ -83,7 +68,7 @@ int locks_sleep(struct locks *locks);
 /* Return after how many ms locks_drain() is to be called also without a record; 0: never. */
 int locks_sleep_ms(const struct locks *locks);
 
-/* Call config->wait for each wait that has not ended, after resolving its holders again. */
+/* Call the sink for each wait that has not ended, after resolving its holders again. */
 void locks_running(struct locks *locks);
 
 /*

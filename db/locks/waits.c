@@ -74,14 +74,14 @@ static unsigned int walk_cycle(struct walk *walk, const struct lock_waiter *w, u
 		for (unsigned int j = 1; next && j < n; j++)
 			if (walk->cycle[j] == pid)
 				next = NULL;
-		if (next && n < LOCK_WAITS_CYCLE)
+		if (next && n < LOCK_CYCLE)
 			found = walk_cycle(walk, next, n);
 	}
 	return found;
 }
 
 unsigned int lock_waits_cycle(const struct lock_waits *waits, const struct lock_waiter *waiter,
-			      uint32_t cycle[LOCK_WAITS_CYCLE])
+			      uint32_t cycle[LOCK_CYCLE])
 {
 	struct walk walk = { waits, cycle, STEPS_MAX };
 

@@ -3,9 +3,8 @@
 #ifndef DB_LOCKS_WAITS_H
 #define DB_LOCKS_WAITS_H
 
+#include "db/event.h"
 #include "db/locks/info.h"
-
-#define LOCK_WAITS_CYCLE	16	/* maximum backends of a deadlock to report */
 
 struct lock_waiter {
 	struct lock_waiter *next, **place;	/* of the list; ->place: what refers to it */
@@ -13,7 +12,8 @@ struct lock_waiter {
 	struct event_lock event;
 	struct lock_info info;		/* valid if ->resolved */
 	bool resolved;
-	bool wanted;			/* the filter has selected it */
+	struct who who;			/* of the session, if ->named */
+	bool named;
 	unsigned int tries;		/* left, to resolve the holders */
 	uint64_t due_ns;		/* when they are read again, CLOCK_MONOTONIC; 0: not set */
 };
@@ -40,7 +40,7 @@ void lock_waits_drop(struct lock_waits *waits, struct lock_waiter *waiter);
  * Return their number; 0: no cycle was found.
  */
 unsigned int lock_waits_cycle(const struct lock_waits *waits, const struct lock_waiter *waiter,
-			      uint32_t cycle[LOCK_WAITS_CYCLE]);
+			      uint32_t cycle[LOCK_CYCLE]);
 
 /* Drop all waits. */
 void lock_waits_clear(struct lock_waits *waits);

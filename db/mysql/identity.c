@@ -67,18 +67,18 @@ static void read_name(const struct process_memory *memory, uint64_t session,
 }
 
 void mysql_identity_read(const struct process_memory *memory, const struct mysql_identity *places,
-			 uint64_t session, struct identity *identity)
+			 uint64_t session, struct who *who)
 {
 	uint64_t database;
 
-	read_name(memory, session, &places->user, identity->user, sizeof(identity->user));
-	read_name(memory, session, &places->host, identity->client, sizeof(identity->client));
-	if (!*identity->client)
-		read_name(memory, session, &places->address, identity->client,
-			  sizeof(identity->client));
-	*identity->database = '\0';
+	read_name(memory, session, &places->user, who->user, sizeof(who->user));
+	read_name(memory, session, &places->host, who->client, sizeof(who->client));
+	if (!*who->client)
+		read_name(memory, session, &places->address, who->client,
+			  sizeof(who->client));
+	*who->database = '\0';
 	if (places->database >= 0 &&
 	    read_words(memory, session + (uint64_t)places->database, &database, 1))
-		read_string(memory, database, UINT64_MAX, identity->database,
-			    sizeof(identity->database));
+		read_string(memory, database, UINT64_MAX, who->database,
+			    sizeof(who->database));
 }

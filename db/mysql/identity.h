@@ -6,7 +6,7 @@
 #ifndef DB_MYSQL_IDENTITY_H
 #define DB_MYSQL_IDENTITY_H
 
-#include "db/engine.h"
+#include "db/event.h"
 #include "host/process_memory.h"
 #include "usdt/elf.h"
 
@@ -26,6 +26,6 @@ void mysql_identity_find(const struct elf *elf, struct mysql_identity *places);
 
 /* Read the identity of the session whose THD is at @session: foreign bytes; each "" if unknown. */
 void mysql_identity_read(const struct process_memory *memory, const struct mysql_identity *places,
-			 uint64_t session, struct identity *identity);
+			 uint64_t session, struct who *who);
 
 #endif

@@ -69,7 +69,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	}
 	lock_reader_backend(&r, session, &info->self);
 	if (query->identify && session)
-		mysql_identity_read(&r.memory, &places->identity, session, &info->identity);
+		mysql_identity_read(&r.memory, &places->identity, session, &info->who);
 	process_memory_close(&r.memory);
 	return err;
 }

@@ -133,22 +133,21 @@ static enum ps_state reader_idle(const struct reader *r, uint64_t thd)
 static bool reader_session(const struct reader *r, uint64_t thd)
 {
 	struct ps_session session = {
-		.engine = r->query->engine, .pid = r->query->process->pid,
-		.server = r->query->process->pid,
+		.who = { .pid = r->query->process->pid },
 	};
 	uint64_t class;
 
-	mysql_identity_read(&r->memory, &r->ps->identity, thd, &session.identity);
-	if (!*session.identity.user)
+	mysql_identity_read(&r->memory, &r->ps->identity, thd, &session.who);
+	if (!*session.who.user)
 		return true;
-	if (!reader_bytes(r, thd + (uint64_t)r->ps->connection, &session.connection,
+	if (!reader_bytes(r, thd + (uint64_t)r->ps->connection, &session.who.connection,
 			  r->ps->id_bytes))
-		session.connection = 0;
+		session.who.connection = 0;
 	reader_statement(r, thd, &session);
 	if (session.state != PS_ACTIVE)
 		session.state = reader_idle(r, thd);
 	if (reader_bytes(r, thd, &class, sizeof(class)) && class == r->class)
-		return r->query->add(r->query->arg, &session);
+		return r->query->add(r->query->arg, &session, r->query->process->pid);
 	free(session.text);
 	return true;
 }

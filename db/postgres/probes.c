@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bpf/event.h"
+#include "db/event.h"
 #include "db/postgres/lock_ops.h"
 #include "db/postgres/ps.h"
 
@@ -147,13 +148,13 @@ static void token_copy(char *to, size_t size, const char *at, const char *end)
 	}
 }
 
-void postgres_identify(const char *cmdline, size_t len, struct identity *identity)
+void postgres_identify(const char *cmdline, size_t len, struct who *who)
 {
 	static const char prefix[] = "postgres: ";
 	const char *at, *end, *token[4];
 	size_t n = 0;
 
-	memset(identity, 0, sizeof(*identity));
+	*who->user = *who->database = *who->client = '\0';
 	len = strnlen(cmdline, len);
 	if (len < sizeof(prefix) || memcmp(cmdline, prefix, sizeof(prefix) - 1))
 		return;
@@ -175,9 +176,9 @@ void postgres_identify(const char *cmdline, size_t len, struct identity *identit
 	if (n != 3 || token_is(token[0], token_end(token[0], end), "walsender") ||
 	    !token_is_client(token[2], token_end(token[2], end)))
 		return;
-	token_copy(identity->user, sizeof(identity->user), token[0], token[1] - 1);
-	token_copy(identity->database, sizeof(identity->database), token[1], token[2] - 1);
-	token_copy(identity->client, sizeof(identity->client), token[2], token_end(token[2], end));
+	token_copy(who->user, sizeof(who->user), token[0], token[1] - 1);
+	token_copy(who->database, sizeof(who->database), token[1], token[2] - 1);
+	token_copy(who->client, sizeof(who->client), token[2], token_end(token[2], end));
 }
 
 static void postgres_client(const char *host, const char *port, char *client, size_t size)
@@ -188,6 +189,7 @@ static void postgres_client(const char *host, const char *port, char *client, si
 static const struct engine_activity postgres_activity = {
 	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
 	.client = "MyProcPort", .replication = "am_walsender",
+	.application = "application_name",
 	.transaction = "CurTransactionContext",
 	.transaction_begun = "GetCurrentTransactionStartTimestamp",
 };

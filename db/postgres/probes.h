@@ -15,8 +15,8 @@ extern const struct engine engine_postgres;
 /*
  * Parse a process title "postgres: [CLUSTER: ]USER DATABASE HOST(PORT)|[local] ACTIVITY"
  * (utils/misc/ps_status.c; all releases). Ambiguous titles, such as one with a blank in a name,
- * leave @identity "".
+ * leave user, database and client "".
  */
-void postgres_identify(const char *cmdline, size_t len, struct identity *identity);
+void postgres_identify(const char *cmdline, size_t len, struct who *who);
 
 #endif

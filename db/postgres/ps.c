@@ -26,7 +26,6 @@
 #define ENTRY_STATE_AT	40
 #define ENTRY_BYTES	256
 #define ENTRY_TRIES	3	/* the entry can change while it is read */
-#define APPLICATION	64	/* NAMEDATALEN */
 #define WAIT_AT_13	684	/* PGPROC.wait_event_info of 13 .. */
 #define WAIT_AT_10	676	/* .. and from 10 on */
 
@@ -36,7 +35,7 @@
 struct postgres_ps {
 	struct postgres_locks locks;
 	/* Variables as linked; 0: missing. */
-	uint64_t entry, client, replication, query, application, transaction;
+	uint64_t entry, client, replication, query, transaction;
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
 	unsigned int wait_at;
 };
@@ -59,7 +58,6 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 	ps->client = elf_symbol_value(elf, "MyProcPort");
 	ps->replication = elf_symbol_value(elf, "am_walsender");
 	ps->query = elf_symbol_value(elf, "debug_query_string");
-	ps->application = elf_symbol_value(elf, "application_name");
 	if (accessor_read_global(elf, "GetCurrentTransactionStartTimestamp", &ps->transaction))
 		ps->transaction = 0;
 	ps->wait = elf_symbol_value(elf, "my_wait_event_info");
@@ -227,22 +225,13 @@ static void reader_variables(const struct reader *r, struct ps_session *session)
 {
 	uint64_t query = reader_pointer(r, r->ps->query);
 
-	session->state = query ? PS_ACTIVE : title_state(session->pid);
+	session->state = query ? PS_ACTIVE : title_state(session->who.pid);
 	if (query) {
 		reader_text(r, query, session);
 		session->statement_ns = timestamp_ns(reader_pointer(r, r->query->places->begun));
 	}
 	if (session->state == PS_ACTIVE || session->state == PS_IN_TRANSACTION)
 		session->transaction_ns = timestamp_ns(reader_pointer(r, r->ps->transaction));
-}
-
-static void reader_application(const struct reader *r, struct ps_session *session)
-{
-	char *name = session->application;
-
-	if (!reader_bytes(r, reader_pointer(r, r->ps->application), name, APPLICATION) ||
-	    !memchr(name, '\0', APPLICATION))
-		*name = '\0';
 }
 
 /* Read the wait event, since 14 at my_wait_event_info, before in the PGPROC. Return 0: none. */
@@ -281,10 +270,10 @@ static void wait_name(const struct postgres_ps *ps, uint32_t event, struct ps_se
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
-	struct event_lock event = { .pid = session->pid, .tid = session->pid };
+	struct event_lock event = { .pid = session->who.pid, .tid = session->who.pid };
 	struct lock_info info;
 
-	if (!postgres_locks_read(&r->ps->locks, session->pid, &event, 1, &info)) {
+	if (!postgres_locks_read(&r->ps->locks, session->who.pid, &event, 1, &info)) {
 		for (unsigned int i = 0; i < info.nholders; i++)
 			if (info.holders[i].pid && session->nblockers < PS_BLOCKERS)
 				session->blockers[session->nblockers++] = info.holders[i].pid;
@@ -296,8 +285,7 @@ static int postgres_read(void *state, const struct ps_query *query)
 {
 	struct reader r = { .ps = state, .query = query };
 	struct ps_session session = {
-		.engine = query->engine, .pid = query->process->pid,
-		.server = query->process->ppid,
+		.who = { .pid = query->process->pid, .tid = query->process->pid },
 	};
 	uint32_t event;
 	int err = process_memory_open_program(query->process, query->lowest, &r.memory);
@@ -306,15 +294,15 @@ static int postgres_read(void *state, const struct ps_query *query)
 		return err;
 	if (!reader_is_session(&r))
 		goto cleanup;
-	identity_read(query->engine, session.pid, &session.identity);
+	identity_read(query->engine, session.who.pid, &session.who);
 	if (!reader_activity(&r, &session))
 		reader_variables(&r, &session);
-	reader_application(&r, &session);
+	backend_application(&r.memory, query->places, session.who.application);
 	event = reader_wait(&r);
 	wait_name(state, event, &session);
 	if (event >> 24 == 3)
 		reader_blockers(&r, &session);
-	query->add(query->arg, &session);
+	query->add(query->arg, &session, query->process->ppid);
 cleanup:
 	process_memory_close(&r.memory);
 	return 0;

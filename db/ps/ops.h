@@ -16,8 +16,11 @@ struct ps_query {
 	uint64_t lowest;		/* lowest address of the file's segments, as linked */
 	uint32_t text_bytes;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC: read no further session from then on */
-	/* Take over a session, with its text. Return false: no further one. */
-	bool (*add)(void *arg, struct ps_session *session);
+	/*
+	 * Take over a session but for its server, with its text; @main is the PID of the server's
+	 * main process. Return false: no further one.
+	 */
+	bool (*add)(void *arg, struct ps_session *session, uint32_t main);
 	void *arg;
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "db/discover/detect.h"
+#include "db/discover/servers.h"
 #include "db/engines.h"
 #include "db/ps/ops.h"
 #include "host/clock.h"
@@ -37,6 +38,7 @@ struct ps {
 	struct process_file paths[16];	/* of the filter */
 	struct ps_file *files;
 	size_t nfiles;
+	struct servers servers;		/* of the sessions of the last ps_read() */
 	bool denied;			/* it was reported that memory cannot be read, .. */
 	bool refused;			/* .. that there are too many files */
 };
@@ -228,17 +230,31 @@ static void scan_text(struct scan *scan, struct ps_session *session)
 		session->text = text;
 }
 
-static bool scan_add(void *arg, struct ps_session *session)
+/* Return the server of a session of ->file in process @pid, or NULL. */
+static const struct server *scan_server(struct scan *scan, uint32_t pid, uint32_t main)
+{
+	const struct target *target = &scan->file->target;
+	struct server server;
+
+	describe_server(&server, target->engine, target->version, target->path);
+	server.pid = main;
+	server.has_uid = true;
+	server.uid = scan->file->uid;
+	container_read(pid, server.container, sizeof(server.container));
+	return servers_keep(&scan->ps->servers, (uint32_t)(scan->file - scan->ps->files), &server);
+}
+
+static bool scan_add(void *arg, struct ps_session *session, uint32_t main)
 {
 	struct scan *scan = arg;
 
-	if (!scan_room(scan)) {
+	session->server = scan_server(scan, session->who.pid, main);
+	if (!session->server)
+		scan->err = -ENOMEM;
+	if (!session->server || !scan_room(scan)) {
 		free(session->text);
 		return false;
 	}
-	session->file = (size_t)(scan->file - scan->ps->files);
-	session->title = target_title(&scan->file->target, scan->file->target.version);
-	container_read(session->pid, session->container, sizeof(session->container));
 	if (session->text)
 		scan_text(scan, session);
 	scan->users[scan->user].n++;
@@ -370,6 +386,7 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 	*list = (struct ps_list){ .session = NULL };
 	if (err)
 		return err;
+	servers_clear(&ps->servers);
 	err = process_each(engine_is_executable, scan_each, &scan);
 	free(scan.users);
 	if (scan.err)
@@ -384,11 +401,6 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 	if (err)
 		ps_list_free(list);
 	return err;
-}
-
-const struct target *ps_target(const struct ps *ps, const struct ps_session *session)
-{
-	return &ps->files[session->file].target;
 }
 
 void ps_list_free(struct ps_list *list)
@@ -407,5 +419,6 @@ void ps_close(struct ps *ps)
 		free(ps->files[i].state);
 	free(ps->files);
 	detect_clear(&ps->detect);
+	servers_clear(&ps->servers);
 	free(ps);
 }

@@ -42,9 +42,6 @@ struct ps *ps_open(const struct ps_config *config);
  */
 int ps_read(struct ps *ps, struct ps_list *list, struct error *error);
 
-/* Return the server's file of @session: its engine, version and path. Valid until ps_read(). */
-const struct target *ps_target(const struct ps *ps, const struct ps_session *session);
-
 void ps_list_free(struct ps_list *list);
 
 void ps_close(struct ps *ps);

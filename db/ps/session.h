@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "db/engine.h"
+#include "db/event.h"
 
 /* Maximum number, of all users and of the servers of one; the others are counted. */
 #define PS_SESSIONS	65536
@@ -26,16 +26,9 @@ enum ps_state {
 
 /* Times are of CLOCK_REALTIME in ns; 0: unknown, or there is none. */
 struct ps_session {
-	const struct engine *engine;
-	const char *title;		/* "MariaDB"; static */
-	size_t file;			/* number of the server's file, for ps_target() */
-	uint32_t server;		/* PID of the server's main process; 0: unknown */
-	uint32_t pid;
-	uint64_t connection;		/* the server's connection ID; 0: a process */
+	const struct server *server;	/* never NULL; valid until the next ps_read() */
+	struct who who;
 	enum ps_state state;
-	struct identity identity;
-	char application[64];		/* PostgreSQL's application_name */
-	char container[64];
 	uint64_t statement_ns;		/* begin of the statement, if ->state is PS_ACTIVE */
 	uint64_t state_ns;		/* since when it has been in this state */
 	uint64_t transaction_ns;	/* begin of the transaction */

@@ -50,36 +50,38 @@ static uint32_t dictionary_index(struct decoder *body, uint64_t number, uint32_t
 }
 
 /* Read the properties of a server to @s. */
-static void server_read(struct decoder *body, struct decode_server *s, uint32_t id)
+static void server_read(struct decoder *body, struct decode_server *s)
 {
+	struct server *server = &s->server;
 	uint64_t dialect, uid;
 
 	decode_copy(body, s->name, sizeof(s->name));
 	s->unknown = (struct engine){
 		.name = s->name, .title = s->name, .otel_system = s->otel_system,
 	};
-	s->engine = engines_by_name(s->name);
-	if (!s->engine)
-		s->engine = &s->unknown;
-	decode_copy(body, s->service, sizeof(s->service));
+	server->engine = engines_by_name(s->name);
+	if (!server->engine)
+		server->engine = &s->unknown;
+	decode_copy(body, s->product, sizeof(s->product));
+	server->product = *s->product ? s->product : s->name;
 	decode_copy(body, s->otel_system, sizeof(s->otel_system));
-	decode_copy(body, s->version, sizeof(s->version));
-	decode_copy(body, s->path, sizeof(s->path));
+	server->otel_system = s->otel_system;
+	decode_copy(body, server->version, sizeof(server->version));
+	decode_copy(body, server->path, sizeof(server->path));
 	dialect = decode_number(body);
-	s->dialect = dialect < FINGERPRINT_UNKNOWN ? (enum fingerprint_dialect)dialect :
-						      FINGERPRINT_UNKNOWN;
-	decode_copy(body, s->server.container, sizeof(s->server.container));
+	s->unknown.dialect = dialect < FINGERPRINT_UNKNOWN ? (enum fingerprint_dialect)dialect :
+							      FINGERPRINT_UNKNOWN;
+	decode_copy(body, server->container, sizeof(server->container));
 	uid = decode_number(body);
-	s->known = uid;
-	s->server.uid = (uint32_t)(uid - 1);
-	s->server.pid = (uint32_t)decode_number(body);
-	decode_copy(body, s->server.directory, sizeof(s->server.directory));
-	s->server.has_directory = *s->server.directory;
-	memcpy(s->server.version, s->version, sizeof(s->version));
-	s->server.target_id = s->target.id = id;
-	s->target.engine = s->engine;
-	memcpy(s->target.version, s->version, sizeof(s->version));
-	memcpy(s->target.path, s->path, sizeof(s->path));
+	server->has_uid = uid;
+	server->uid = uid ? (uint32_t)(uid - 1) : 0;
+	server->pid = (uint32_t)decode_number(body);
+	decode_copy(body, server->directory, sizeof(server->directory));
+	/* These are of a server that was found. */
+	if (!server->pid || !uid) {
+		server->pid = 0;
+		*server->directory = '\0';
+	}
 }
 
 /* Add a server to the dictionary; those of all blocks are kept. Return 0 or -errno. */
@@ -100,42 +102,80 @@ static int decode_add_server(struct decode *d, struct decoder *body)
 			return -ENOMEM;
 		memcpy(d->bytes[i].data, body->at, len);
 		d->bytes[i].len = len;
-		server_read(body, &d->servers[i], (uint32_t)i);
+		server_read(body, &d->servers[i]);
 		d->nservers++;
 	}
 	d->server[d->nserver++ % RECORDING_SERVERS] = (uint32_t)i;
 	return body->failed ? -EBADMSG : 0;
 }
 
-/* Return the server that @body refers to. */
-static const struct decode_server *decode_server_of(const struct decode *d, struct decoder *body)
+/* Set *@at to the index in ->servers of the server that @body refers to. */
+static void decode_server_at(const struct decode *d, struct decoder *body, uint32_t *at)
 {
-	uint32_t at = dictionary_index(body, decode_number(body), d->nserver, RECORDING_SERVERS);
+	uint32_t entry = dictionary_index(body, decode_number(body), d->nserver,
+					  RECORDING_SERVERS);
 
-	return body->failed ? NULL : &d->servers[d->server[at]];
+	*at = body->failed ? 0 : d->server[entry];
+}
+
+/*
+ * Set *@at to the index of a server that is the same but for its user: of a server that was not
+ * found, each session has recorded it. Return 0 or -errno.
+ */
+static int decode_user(struct decode *d, uint32_t uid, uint32_t *at)
+{
+	const struct server *from = &d->servers[*at].server;
+	size_t len = d->bytes[*at].len, i = 0;
+	struct server *to;
+	struct decoder body;
+
+	if (from->has_uid && from->uid == uid)
+		return 0;
+	while (i < d->nservers && (d->bytes[i].len != len || !d->servers[i].server.has_uid ||
+				   d->servers[i].server.uid != uid ||
+				   memcmp(d->bytes[i].data, d->bytes[*at].data, len)))
+		i++;
+	/* Then its user stays unknown. */
+	if (i == DECODE_SERVERS)
+		return 0;
+	if (i == d->nservers) {
+		d->bytes[i].data = malloc(len + 1);
+		if (!d->bytes[i].data)
+			return -ENOMEM;
+		memcpy(d->bytes[i].data, d->bytes[*at].data, len);
+		d->bytes[i].len = len;
+		body = (struct decoder){ d->bytes[i].data, d->bytes[i].data + len, false };
+		server_read(&body, &d->servers[i]);
+		to = &d->servers[i].server;
+		to->has_uid = true;
+		to->uid = uid;
+		d->nservers++;
+	}
+	*at = (uint32_t)i;
+	return 0;
 }
 
 static int decode_add_session(struct decode *d, struct decoder *body)
 {
 	struct decode_session *s = &d->sessions[d->nsessions++ % RECORDING_SESSIONS];
-	const struct decode_server *server = decode_server_of(d, body);
-	char *const strings[] = { s->user, s->database, s->client, s->application };
+	struct who *who = &s->who;
 	uint64_t uid;
+	int err = 0;
 
-	if (!server)
+	decode_server_at(d, body, &s->server);
+	if (body->failed)
 		return -EBADMSG;
-	s->server = (uint32_t)(server - d->servers);
-	s->pid = (uint32_t)decode_number(body);
-	s->tid = (uint32_t)decode_number(body);
+	who->pid = (uint32_t)decode_number(body);
+	who->tid = (uint32_t)decode_number(body);
 	uid = decode_number(body);
-	s->has_uid = uid;
-	s->uid = (uint32_t)(uid - 1);
-	s->connection_id = decode_number(body);
-	for (int i = 0; i < 4; i++) {
-		s->has[i] = body->at < body->end && *body->at;
-		decode_copy(body, strings[i], sizeof(s->user));
-	}
-	return body->failed ? -EBADMSG : 0;
+	if (uid)
+		err = decode_user(d, (uint32_t)(uid - 1), &s->server);
+	who->connection = decode_number(body);
+	decode_copy(body, who->user, sizeof(who->user));
+	decode_copy(body, who->database, sizeof(who->database));
+	decode_copy(body, who->client, sizeof(who->client));
+	decode_copy(body, who->application, sizeof(who->application));
+	return err ? err : body->failed ? -EBADMSG : 0;
 }
 
 static int decode_add_call(struct decode *d, struct decoder *body)
@@ -280,32 +320,25 @@ static void decode_members(struct decode *d, struct decoder *body, struct statem
 							  RECORDING_QUERIES)];
 }
 
-/* Fill the members of @s that are those of its session. */
-static const struct decode_server *decode_session_of(const struct decode *d, struct decoder *body,
-						     struct statement *s)
+/* Return the session that @body refers to, or NULL. */
+static const struct decode_session *decode_session_of(const struct decode *d, struct decoder *body)
 {
 	uint32_t at = dictionary_index(body, decode_number(body), d->nsessions,
 				       RECORDING_SESSIONS);
-	const struct decode_session *session = &d->sessions[at];
-	const struct decode_server *server;
 
-	if (body->failed)
-		return NULL;
-	server = &d->servers[session->server];
-	*s = (struct statement){
-		.engine = server->name, .service = server->service,
-		.otel_system = server->otel_system, .version = server->version,
-		.path = server->path, .dialect = server->dialect,
-		.server = server->known ? &server->server : NULL,
-		.container = *server->server.container ? server->server.container : NULL,
-		.pid = session->pid, .tid = session->tid, .has_uid = session->has_uid,
-		.uid = session->uid, .connection_id = session->connection_id,
-		.user = session->has[0] ? session->user : NULL,
-		.database = session->has[1] ? session->database : NULL,
-		.client = session->has[2] ? session->client : NULL,
-		.application = session->has[3] ? session->application : NULL,
-	};
-	return server;
+	return body->failed ? NULL : &d->sessions[at];
+}
+
+/* Begin the statement or transaction of @event with its session. Return false if it has none. */
+static bool decode_begin(const struct decode *d, struct decoder *body, struct decode_event *event)
+{
+	const struct decode_session *session = decode_session_of(d, body);
+
+	if (!session)
+		return false;
+	event->server = &d->servers[session->server].server;
+	event->statement = (struct statement){ .server = event->server, .who = &session->who };
+	return true;
 }
 
 /* Read the text that @flags announce. */
@@ -327,7 +360,8 @@ static int decode_transaction(struct decode *d, struct decoder *body, struct dec
 	struct statement *s = &event->statement;
 	struct transaction *t = &d->transaction;
 
-	event->server = decode_session_of(d, body, s);
+	if (!decode_begin(d, body, event))
+		return -EBADMSG;
 	s->start_ns = decode_difference(body, d->start_ns);
 	s->wall_ns = s->start_ns + d->wall_offset_ns;
 	s->duration_ns = decode_number(body);
@@ -348,7 +382,7 @@ static int decode_transaction(struct decode *d, struct decoder *body, struct dec
 	decode_members(d, body, s, flags & (RECORDED_BYTES | RECORDED_REDACTED));
 	decode_texts(d, body, s, flags);
 	s->transaction = t;
-	s->failed = true;
+	s->unended = true;
 	event->end_ns = s->start_ns + s->duration_ns;
 	return body->failed || event->end_ns < s->start_ns ? -EBADMSG : 1;
 }
@@ -358,12 +392,13 @@ static int decode_statement(struct decode *d, struct decoder *body, struct decod
 	uint64_t flags = decode_number(body);
 	struct statement *s = &event->statement;
 
-	event->server = decode_session_of(d, body, s);
+	if (!decode_begin(d, body, event))
+		return -EBADMSG;
 	s->start_ns = d->start_ns = decode_difference(body, d->start_ns);
 	s->wall_ns = s->start_ns + d->wall_offset_ns;
 	s->duration_ns = decode_number(body);
 	s->has_status = flags & RECORDED_STATUS;
-	s->failed = flags & RECORDED_FAILED;
+	s->failed = s->unended = flags & RECORDED_FAILED;
 	s->truncated = flags & RECORDED_TRUNCATED;
 	s->has_examined = flags & RECORDED_EXAMINED;
 	s->has_lock = flags & RECORDED_LOCK;
@@ -398,7 +433,7 @@ static void decode_backend(struct decoder *body, struct lock_backend *backend)
 	len = decode_number(body);
 	if (!len)
 		return;
-	/* Only lock_info_redact() writes to it, and only for the owner of the block. */
+	/* Only the owner of a text writes to it. */
 	backend->text = (char *)(uintptr_t)decode_bytes(body, len - 1);
 	backend->len = backend->text ? len - 1 : 0;
 }
@@ -422,13 +457,36 @@ static void decode_info(struct decode *d, struct decoder *body, bool known)
 	info->more = (unsigned int)decode_number(body);
 }
 
+/* Read the session of the wait of @event. Earlier recordings have only its @server. */
+static int decode_waiter(struct decode *d, struct decoder *body, uint32_t server,
+			 struct decode_event *event)
+{
+	struct lock_wait *wait = &event->wait;
+	const struct decode_session *session = NULL;
+
+	if (body->at < body->end) {
+		session = decode_session_of(d, body);
+		if (!session)
+			return -EBADMSG;
+		server = session->server;
+	}
+	d->who = (struct who){
+		.pid = d->lock.pid, .tid = d->lock.tid,
+		.connection = wait->info ? wait->info->self.connection : 0,
+	};
+	wait->who = session ? &session->who : &d->who;
+	wait->server = event->server = &d->servers[server].server;
+	return 1;
+}
+
 static int decode_wait(struct decode *d, struct decoder *body, struct decode_event *event)
 {
 	uint64_t flags = decode_number(body), n;
 	struct lock_wait *wait = &event->wait;
 	struct event_lock *lock = &d->lock;
+	uint32_t server;
 
-	event->server = decode_server_of(d, body);
+	decode_server_at(d, body, &server);
 	*lock = (struct event_lock){ .pid = (uint32_t)decode_number(body) };
 	lock->tid = (uint32_t)decode_number(body);
 	d->start_ns = lock->start_ns = decode_difference(body, d->start_ns);
@@ -448,7 +506,7 @@ static int decode_wait(struct decode *d, struct decoder *body, struct decode_eve
 		.running = flags & RECORDED_WAIT_RUNNING, .joined = flags & RECORDED_WAIT_JOINED,
 	};
 	n = decode_number(body);
-	if (n > LOCK_WAITS_CYCLE)
+	if (n > LOCK_CYCLE)
 		body->failed = true;
 	for (; wait->ncycle < n && !body->failed; wait->ncycle++)
 		wait->cycle[wait->ncycle] = (uint32_t)decode_number(body);
@@ -459,8 +517,7 @@ static int decode_wait(struct decode *d, struct decoder *body, struct decode_eve
 	event->end_ns = wait->start_ns + wait->duration_ns;
 	if (body->failed || event->end_ns < wait->start_ns)
 		return -EBADMSG;
-	wait->target = &event->server->target;
-	return 1;
+	return decode_waiter(d, body, server, event);
 }
 
 static void decode_summary(struct decoder *body, struct summary *s)

@@ -6,40 +6,32 @@
 #ifndef DB_RECORDING_DECODE_H
 #define DB_RECORDING_DECODE_H
 
-#include "db/discover/servers.h"
-#include "db/locks/locks.h"
+#include "bpf/lock_event.h"
+#include "db/engine.h"
+#include "db/event.h"
+#include "db/locks/info.h"
 #include "db/recording/codec.h"
 #include "db/recording/encode.h"
 #include "db/recording/format.h"
-#include "db/statement.h"
 #include "sql/traceparent.h"
 
 /* A server of the recording. It is valid until decode_close(). */
 struct decode_server {
-	const struct engine *engine;	/* of the registry, or ->unknown */
-	struct engine unknown;		/* with its names only */
-	char name[32], service[32], otel_system[32];
-	char version[TARGET_VERSION], path[256];
-	enum fingerprint_dialect dialect;
-	bool known;			/* ->server is */
 	struct server server;
-	struct target target;		/* for lock waits; ->engine, ->version and ->path only */
+	struct engine unknown;		/* ->engine of ->server, if it is not of the registry */
+	char name[32], product[32], otel_system[32];
 };
 
 struct decode_session {
-	uint32_t server;		/* index in ->server of struct decode */
-	uint32_t pid, tid, uid;
-	bool has_uid;
-	bool has[4];			/* user, database, client, application */
-	uint64_t connection_id;
-	char user[128], database[128], client[128], application[128];
+	uint32_t server;		/* index in ->servers of struct decode */
+	struct who who;
 };
 
 /* One event. Everything is borrowed, until the next one is decoded. */
 struct decode_event {
 	enum recording_type type;
 	uint64_t end_ns;		/* CLOCK_MONOTONIC */
-	const struct decode_server *server;
+	const struct server *server;
 	union {
 		struct statement statement;	/* RECORDING_STATEMENT, RECORDING_TRANSACTION */
 		struct lock_wait wait;		/* RECORDING_WAIT */
@@ -88,6 +80,7 @@ struct decode {
 	struct traceparent parent;
 	struct event_lock lock;
 	struct lock_info info;
+	struct who who;			/* of a lock wait whose session is not recorded */
 	char kind[32];
 };
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "bpf/event.h"
-#include "db/discover/servers.h"
+#include "bpf/lock_event.h"
+#include "db/engine.h"
+#include "db/locks/info.h"
 #include "db/recording/shape.h"
 #include "db/session/breakdown.h"
 #include "host/syscall.h"
@@ -118,41 +120,45 @@ static uint64_t hash_string(const char *text)
 	return hash >> 32;
 }
 
-/* The properties of a server that a statement or a wait has. */
-static uint32_t encode_server(struct encode *e, const struct statement *s, const char *container)
+/* Append @text; "" is unknown. */
+static void encode_known(struct encoder *entry, const char *text)
 {
-	const struct server *server = s->server;
-	struct encoder *entry = &e->entry;
-
-	encode_string(entry, s->engine);
-	encode_string(entry, s->service);
-	encode_string(entry, s->otel_system);
-	encode_string(entry, s->version);
-	encode_string(entry, s->path);
-	encode_number(entry, s->dialect);
-	encode_string(entry, container);
-	encode_number(entry, server ? 1 + (uint64_t)server->uid : 0);
-	encode_number(entry, server ? server->pid : 0);
-	encode_string(entry, server && server->has_directory ? server->directory : NULL);
-	return encode_entry(e, &e->servers, hash_string(s->version) + hash_string(container) +
-					    (server ? server->pid : 0));
+	encode_string(entry, *text ? text : NULL);
 }
 
-static uint32_t encode_session(struct encode *e, const struct statement *s)
+static uint32_t encode_server(struct encode *e, const struct server *server)
 {
-	uint32_t server = encode_server(e, s, s->container);
+	struct encoder *entry = &e->entry;
+
+	encode_string(entry, server->engine->name);
+	encode_string(entry, server->product);
+	encode_string(entry, server->otel_system);
+	encode_string(entry, server->version);
+	encode_string(entry, server->path);
+	encode_number(entry, server->engine->dialect);
+	encode_known(entry, server->container);
+	encode_number(entry, server->pid ? 1 + (uint64_t)server->uid : 0);
+	encode_number(entry, server->pid);
+	encode_known(entry, server->directory);
+	return encode_entry(e, &e->servers, hash_string(server->version) +
+					    hash_string(server->container) + server->pid);
+}
+
+static uint32_t encode_session(struct encode *e, const struct server *of, const struct who *who)
+{
+	uint32_t server = encode_server(e, of);
 	struct encoder *entry = &e->entry;
 
 	encode_number(entry, server);
-	encode_number(entry, s->pid);
-	encode_number(entry, s->tid);
-	encode_number(entry, s->has_uid ? 1 + (uint64_t)s->uid : 0);
-	encode_number(entry, s->connection_id);
-	encode_string(entry, s->user);
-	encode_string(entry, s->database);
-	encode_string(entry, s->client);
-	encode_string(entry, s->application);
-	return encode_entry(e, &e->sessions, s->tid);
+	encode_number(entry, who->pid);
+	encode_number(entry, who->tid);
+	encode_number(entry, of->has_uid ? 1 + (uint64_t)of->uid : 0);
+	encode_number(entry, who->connection);
+	encode_known(entry, who->user);
+	encode_known(entry, who->database);
+	encode_known(entry, who->client);
+	encode_known(entry, who->application);
+	return encode_entry(e, &e->sessions, who->tid);
 }
 
 /* Append the event of the clock if it has changed, before one that began at @start_ns. */
@@ -327,7 +333,7 @@ static void encode_time(struct encode *e, uint64_t ns)
 
 void encode_statement(struct encode *e, const struct statement *s)
 {
-	uint32_t flags = statement_flags(s), session = encode_session(e, s);
+	uint32_t flags = statement_flags(s), session = encode_session(e, s->server, s->who);
 	uint32_t calls[BREAKDOWN_WAITS], query = 0;
 
 	encode_clock(e, s->start_ns, s->wall_ns);
@@ -359,7 +365,7 @@ void encode_transaction(struct encode *e, const struct statement *s)
 			      RECORDED_NO_TEXT | RECORDED_REDACTED;
 	uint32_t flags = (statement_flags(s) & same) | (t->open ? RECORDED_OPEN : 0) |
 			 (t->dated ? RECORDED_DATED : 0) | (t->counted ? RECORDED_COUNTED : 0);
-	uint32_t session = encode_session(e, s);
+	uint32_t session = encode_session(e, s->server, s->who);
 	struct encoder *body = &e->body;
 
 	encode_clock(e, s->start_ns, s->wall_ns);
@@ -411,19 +417,11 @@ static void encode_info(struct encoder *body, const struct lock_info *info)
 	encode_number(body, info->more);
 }
 
-void encode_wait(struct encode *e, const struct lock_wait *wait,
-		 const struct recorded_server *of)
+void encode_wait(struct encode *e, const struct lock_wait *wait)
 {
-	const struct target *target = wait->target;
+	uint32_t session = encode_session(e, wait->server, wait->who);
+	uint32_t server = encode_server(e, wait->server);
 	const struct event_lock *event = wait->event;
-	const char *version = of->server ? of->server->version : target->version;
-	const char *service = describe_engine(target->engine, version);
-	const struct statement as = {
-		.engine = target->engine->name, .service = service, .otel_system = service,
-		.version = version, .path = target->path, .dialect = target->engine->dialect,
-		.server = of->server,
-	};
-	uint32_t server = encode_server(e, &as, of->container);
 	struct encoder *body = &e->body;
 
 	encode_clock(e, wait->start_ns, wait->wall_ns);
@@ -432,8 +430,8 @@ void encode_wait(struct encode *e, const struct lock_wait *wait,
 			    (wait->info ? RECORDED_WAIT_INFO : 0) |
 			    (wait->info && wait->info->known ? RECORDED_WAIT_KNOWN : 0));
 	encode_number(body, server);
-	encode_number(body, event->pid);
-	encode_number(body, event->tid);
+	encode_number(body, wait->who->pid);
+	encode_number(body, wait->who->tid);
 	encode_difference(body, wait->start_ns, e->start_ns);
 	encode_number(body, wait->duration_ns);
 	encode_number(body, event->flags);
@@ -451,6 +449,7 @@ void encode_wait(struct encode *e, const struct lock_wait *wait,
 		encode_number(body, wait->cycle[i]);
 	if (wait->info)
 		encode_info(body, wait->info);
+	encode_number(body, session);
 	encode_event(e, RECORDING_WAIT, body);
 	e->start_ns = wait->start_ns;
 	e->waits += !wait->running && !e->events.failed;

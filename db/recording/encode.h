@@ -3,16 +3,10 @@
 #ifndef DB_RECORDING_ENCODE_H
 #define DB_RECORDING_ENCODE_H
 
-#include "db/locks/locks.h"
+#include "db/event.h"
+#include "db/loss.h"
 #include "db/recording/codec.h"
 #include "db/recording/format.h"
-#include "db/statement.h"
-
-/* The server of a lock wait. NULL and 0 are unknown. */
-struct recorded_server {
-	const struct server *server;
-	const char *container;
-};
 
 /* The cost of the recorder itself so far. */
 struct recorded_cost {
@@ -74,8 +68,7 @@ void encode_option(struct encode *encode, const char *key, const char *value);
  */
 void encode_statement(struct encode *encode, const struct statement *s);
 void encode_transaction(struct encode *encode, const struct statement *s);
-void encode_wait(struct encode *encode, const struct lock_wait *wait,
-		 const struct recorded_server *server);
+void encode_wait(struct encode *encode, const struct lock_wait *wait);
 void encode_status(struct encode *encode, uint64_t now_ns, const struct summary *statements,
 		   const struct summary *waits, const struct recorded_cost *cost);
 

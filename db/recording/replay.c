@@ -19,10 +19,8 @@ struct replay {
 	int error;
 	uint64_t now_ns;
 	uint64_t seen;			/* statements, or waits */
-	uint64_t text_unreadable, text_truncated;	/* of those that were shown */
 	size_t servers;			/* reported so far */
-	struct texts texts;
-	struct histogram histogram;	/* open if ->config.stat_unit_ns */
+	struct sink sink;
 	struct owners *owners;		/* of the histogram: none; owned */
 	struct summary statements, waits;	/* as of the last RECORDING_STATUS .. */
 	struct summary earlier, earlier_waits;	/* .. and of the first one */
@@ -159,7 +157,7 @@ void replay_rewind(struct replay *r)
 
 	reader_seek(&r->reader, since_ns);
 	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
-	r->seen = r->text_unreadable = r->text_truncated = 0;
+	r->seen = r->sink.text_unreadable = r->sink.text_truncated = 0;
 	r->ended = r->cut = r->based = false;
 	r->earlier = r->earlier_waits = (struct summary){ .ring_full = 0 };
 	r->statements = r->waits = r->earlier;
@@ -168,32 +166,28 @@ void replay_rewind(struct replay *r)
 
 int replay_start(struct replay *r, const struct replay_config *config)
 {
-	struct texts_config texts = config->texts;
+	struct sink_config sink = config->sink;
 	int err;
 
 	r->config = *config;
-	texts.text_bytes = RECORDING_BLOCK_MAX;
-	err = texts_open(&r->texts, &texts);
-	if (!err && config->stat_unit_ns) {
-		r->owners = calloc(1, sizeof(*r->owners));
-		err = r->owners ? histogram_open(&r->histogram, config->stat_unit_ns,
-						 config->stat_by, r->owners) : -ENOMEM;
-	}
+	r->owners = sink.owners = calloc(1, sizeof(*r->owners));
+	err = r->owners ? sink_open(&r->sink, &sink) : -ENOMEM;
 	if (!err)
 		replay_rewind(r);
 	return err;
 }
 
 /* Return whether one of the @n first servers is @server, but for what is not reported. */
-static bool replay_reported(const struct replay *r, size_t n, const struct decode_server *server)
+static bool replay_reported(const struct replay *r, size_t n, const struct server *server)
 {
-	const struct decode_server *s = r->reader.decode.servers;
+	for (size_t i = 0; i < n; i++) {
+		const struct server *one = &r->reader.decode.servers[i].server;
 
-	for (size_t i = 0; i < n; i++)
-		if (s[i].engine == server->engine && s[i].server.pid == server->server.pid &&
-		    !strcmp(s[i].version, server->version) && !strcmp(s[i].path, server->path) &&
-		    !strcmp(s[i].server.container, server->server.container))
+		if (!strcmp(one->engine->name, server->engine->name) && one->pid == server->pid &&
+		    !strcmp(one->version, server->version) && !strcmp(one->path, server->path) &&
+		    !strcmp(one->container, server->container))
 			return true;
+	}
 	return false;
 }
 
@@ -201,11 +195,11 @@ static bool replay_reported(const struct replay *r, size_t n, const struct decod
 static void replay_servers(struct replay *r)
 {
 	for (; r->servers < r->reader.decode.nservers; r->servers++) {
-		const struct decode_server *s = &r->reader.decode.servers[r->servers];
+		const struct server *s = &r->reader.decode.servers[r->servers].server;
 		const struct server_info info = {
 			.engine = s->engine, .path = s->path, .version = s->version,
-			.method = "", .title = target_title(&s->target, s->version),
-			.has = ~0u, .pids = &s->server.pid, .npids = s->server.pid != 0,
+			.method = "", .title = describe_title(s->engine, s->version),
+			.has = ~0u, .pids = &s->pid, .npids = s->pid != 0,
 		};
 
 		if (r->config.server && !replay_reported(r, r->servers, s))
@@ -214,9 +208,9 @@ static void replay_servers(struct replay *r)
 }
 
 /* Return whether the event of @server is of the engine that is wanted. */
-static bool replay_engine(const struct replay *r, const struct decode_server *server)
+static bool replay_engine(const struct replay *r, const struct server *server)
 {
-	return !r->config.engine || !strcmp(r->config.engine, server->name);
+	return !r->config.engine || !strcmp(r->config.engine, server->engine->name);
 }
 
 /* Turn a statement that was a transaction of its own into that, as enrich_transaction() does. */
@@ -229,8 +223,8 @@ static void replay_alone(struct statement *s, struct transaction *t)
 	};
 	s->transaction = t;
 	s->has_status = s->has_rows = s->has_counts = s->has_examined = s->has_lock = false;
-	s->has_index = s->has_plan = false;
-	s->failed = true;
+	s->has_index = s->has_plan = s->failed = false;
+	s->unended = true;
 	s->error_code = s->fetches = 0;
 	s->query_id = 0;
 	s->sqlstate[0] = '\0';
@@ -256,46 +250,30 @@ static void replay_statement(struct replay *r, const struct decode_event *event)
 	const struct replay_config *c = &r->config;
 	struct statement s = event->statement;
 	struct transaction alone;
-	const struct filter_session session = {
-		s.user, s.database, s.client, s.container, s.application
-	};
 
 	if (c->transactions && !s.transaction && s.alone && !s.prepare && !s.running)
 		replay_alone(&s, &alone);
-	if (!c->statement || !s.transaction != !c->transactions ||
+	if (!c->sink.statement || !s.transaction != !c->transactions ||
 	    !replay_engine(r, event->server))
 		return;
 	/* As the programs count them. */
 	r->seen += !s.running && !s.prepare;
-	if ((s.prepare && !c->prepares) || s.duration_ns < c->threshold_ns ||
-	    !filter_session(&c->filter, &session) || !filter_text(&c->filter, s.text, s.text_len))
-		return;
-	if (c->stat_unit_ns && !s.running)
-		histogram_add(&r->histogram, event->server->engine, 0, &s, s.duration_ns);
-	if (c->stat_unit_ns && !c->records)
+	if ((s.prepare && !c->prepares) || s.duration_ns < c->threshold_ns)
 		return;
 	replay_breakdown(r, &s);
-	texts_apply(&r->texts, &s);
-	/* As enrich_statement() does. */
-	if (!c->statement(c->arg, &s) || s.running || s.transaction)
-		return;
-	r->text_unreadable += !s.text && !s.no_text;
-	r->text_truncated += s.truncated;
+	sink_statement(&r->sink, &s, 0);
 }
 
-static void replay_wait(struct replay *r, struct decode_event *event)
+static void replay_wait(struct replay *r, const struct decode_event *event)
 {
 	const struct replay_config *c = &r->config;
-	struct lock_wait *wait = &event->wait;
-	const struct lock_backend *self = wait->info ? &wait->info->self : NULL;
+	const struct lock_wait *wait = &event->wait;
 
-	if (!c->wait || wait->duration_ns < c->threshold_ns || !replay_engine(r, event->server) ||
-	    !filter_text(&c->filter, self ? self->text : NULL, self ? self->len : 0))
+	if (!c->sink.wait || wait->duration_ns < c->threshold_ns ||
+	    !replay_engine(r, event->server))
 		return;
 	r->seen += !wait->running;
-	if (wait->info && c->texts.redact)
-		lock_info_redact(&r->reader.decode.info, event->server->dialect);
-	c->wait(c->arg, wait, event->server);
+	sink_wait(&r->sink, wait);
 }
 
 /* Return the losses in @now that are not in @before. */
@@ -423,7 +401,7 @@ void replay_running(struct replay *r)
 
 ssize_t replay_histogram(const struct replay *r, struct histogram_row **rows)
 {
-	return histogram_copy(&r->histogram, rows);
+	return histogram_copy(&r->sink.histogram, rows);
 }
 
 void replay_summary(const struct replay *r, struct summary *summary, bool waits)
@@ -432,8 +410,8 @@ void replay_summary(const struct replay *r, struct summary *summary, bool waits)
 	summary->statements = r->seen;
 	if (waits)
 		return;
-	summary->text_unreadable = r->text_unreadable;
-	summary->text_truncated = r->text_truncated;
+	summary->text_unreadable = r->sink.text_unreadable;
+	summary->text_truncated = r->sink.text_truncated;
 }
 
 const struct reader_damage *replay_damage(const struct replay *r)
@@ -447,8 +425,7 @@ void replay_close(struct replay *r)
 		return;
 	close(r->reader.fd);
 	reader_close(&r->reader);
-	texts_close(&r->texts);
-	histogram_close(&r->histogram);
+	sink_close(&r->sink);
 	free(r->owners);
 	free(r);
 }

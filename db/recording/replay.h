@@ -6,10 +6,9 @@
 #ifndef DB_RECORDING_REPLAY_H
 #define DB_RECORDING_REPLAY_H
 
-#include "db/count/histogram.h"
+#include "db/discover/announce.h"
 #include "db/recording/reader.h"
-#include "db/texts.h"
-#include "db/tracer.h"
+#include "db/sink.h"
 
 /* The properties of a recording. Strings are foreign bytes; "" and 0 are unknown. */
 struct replay_info {
@@ -28,17 +27,11 @@ struct replay_config {
 	bool prepares;
 	bool transactions;		/* instead of statements */
 	bool why, use, phases;		/* with the breakdown, and these parts of it */
-	struct filter filter;
-	struct texts_config texts;
-	uint64_t stat_unit_ns;
-	enum stat_by stat_by;
-	bool records;
 	uint64_t since_ns, until_ns;	/* ends of events, CLOCK_MONOTONIC */
+	/* What becomes of events; a callback that is NULL gets none. ->owners is the replay's. */
+	struct sink_config sink;
 	void *arg;
-	bool (*statement)(void *arg, const struct statement *statement);	/* or NULL */
-	void (*wait)(void *arg, const struct lock_wait *wait,
-		     const struct decode_server *server);			/* or NULL */
-	void (*server)(void *arg, const struct server_info *server);		/* or NULL */
+	void (*server)(void *arg, const struct server_info *server);	/* or NULL */
 };
 
 struct replay;

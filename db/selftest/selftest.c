@@ -82,7 +82,7 @@ static bool step_end(struct selftest *test, bool ok, const char *format, ...)
 static bool selftest_statement(void *arg, const struct statement *s)
 {
 	struct selftest *test = arg;
-	bool right = s->pid == test->pid && s->duration_ns >= test->low_ns &&
+	bool right = s->who->pid == test->pid && s->duration_ns >= test->low_ns &&
 		     s->duration_ns <= test->high_ns;
 
 	if (test->expected)
@@ -124,8 +124,8 @@ static bool selftest_attach(struct selftest *test)
 		},
 		.text_bytes = TEXT_BYTES,
 		.denied = test->method->denied,
-		.arg = test, .statement = selftest_statement, .server = selftest_server,
-		.error = selftest_error,
+		.sink = { .arg = test, .statement = selftest_statement },
+		.arg = test, .server = selftest_server, .error = selftest_error,
 	};
 	struct privileges host;
 	int err;

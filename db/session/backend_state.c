@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/process_memory.h"
 #include "usdt/accessor.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
@@ -22,6 +21,8 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 		if (!accessor_read(elf, *query, &accessor) &&
 		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
 			places->query = accessor.offset;
+	if (activity)
+		places->application = elf_symbol_value(elf, activity->application);
 	if (!activity || accessor_read_global(elf, activity->begun, &places->begun))
 		return;
 	places->text = elf_symbol_value(elf, activity->text);
@@ -121,6 +122,18 @@ int backend_transaction(const struct process *process, uint64_t lowest,
 		return -ENOENT;
 	*begun_ns = EPOCH_2000_NS + values[1] * 1000;
 	return 0;
+}
+
+void backend_application(const struct process_memory *memory,
+			 const struct backend_places *places, char name[64])
+{
+	uint64_t address;
+
+	if (!places->application ||
+	    process_memory_variable(memory, places->application, &address, sizeof(address)) ||
+	    !address || process_memory_read(memory, address, name, 64) != 64 ||
+	    !memchr(name, '\0', 64))
+		*name = '\0';
 }
 
 static bool backend_is_running(const struct backend_owner *owner)

@@ -8,13 +8,15 @@
 
 #include "db/engine.h"
 #include "host/process.h"
+#include "host/process_memory.h"
 #include "usdt/elf_symbol.h"
 
 /* Addresses and offsets for a server's file. */
 struct backend_places {
 	/* Variables of engine->activity_variables as linked; ->text is 0 if one is missing. */
 	uint64_t text, begun, client, replication;
-	uint64_t transaction, transaction_begun;	/* 0: unknown */
+	uint64_t application;			/* 0: unknown */
+	uint64_t transaction, transaction_begun;	/* the same */
 	/* Offset of the text in a session object, see engine.query_accessors; or -1. */
 	int64_t query;
 };
@@ -44,6 +46,10 @@ int backend_read(const struct process *process, uint64_t lowest,
  */
 int backend_transaction(const struct process *process, uint64_t lowest,
 			const struct backend_places *places, uint64_t *begun_ns);
+
+/* Read the name of the application that the process of @memory serves; "": unknown. */
+void backend_application(const struct process_memory *memory,
+			 const struct backend_places *places, char name[64]);
 
 /* The process whose memory is read, if it still runs this program. */
 struct backend_owner {

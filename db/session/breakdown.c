@@ -292,9 +292,9 @@ const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, 
 static struct breakdown_open *open_find(struct breakdown_waits *waits, uint32_t pid,
 					uint64_t start_ns)
 {
-	for (struct breakdown_open *row = waits->rows; row < waits->rows + waits->nrows; row++)
-		if (row->start_ns == start_ns && row->pid == pid)
-			return row;
+	for (uint32_t i = 0; i < waits->nrows; i++)
+		if (waits->rows[i].start_ns == start_ns && waits->rows[i].pid == pid)
+			return &waits->rows[i];
 	return NULL;
 }
 

@@ -328,7 +328,7 @@ def test_synopsis_has_every_option():
 
 def test_the_same_filters_everywhere():
     """With the same help; -x, which also selects, too."""
-    names = ("user", "db", "client", "container", "match", "engine", "pid", "path")
+    names = ("user", "db", "client", "app", "container", "match", "engine", "pid", "path")
     found = {name: {re.search(rf"^ .*--{name}\b.*", help_text(command), re.M)[0] for command in FILTERED}
              for name in names}
     assert all(len(lines) == 1 for lines in found.values()), found

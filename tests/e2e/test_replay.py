@@ -246,6 +246,18 @@ def test_threshold_and_filters(recorded):
     assert not texts("mysql", "-m", "0")
 
 
+def test_waits_without_a_session():
+    """Earlier versions did not record whose waits they were: no filter by that selects them."""
+    made = Made()
+    session = made.session(made.server(), user="app", application="till")
+    made.wait(session, ms=5, text="select 'before'", holders=[], named=False)
+    made.wait(session, ms=5, text="select 'now'", holders=[])
+    for args, wanted in (((), ["select 'before'", "select 'now'"]), (("--match", "before"), ["select 'before'"]),
+                         (("--user", "app"), ["select 'now'"]), (("--app", "till"), ["select 'now'"]), (("--user", "other"), [])):
+        waits = Replayed(made, "locks", "-m", "0", "--json", *args).waits
+        assert [one["query"] for one in waits] == wanted and {one["pid"] for one in waits} <= {101}, (args, waits)
+
+
 @pytest.mark.parametrize("args, ms", [
     (["postgres"], 1), (["postgres", "30"], 30), (["postgres", "0.25"], 0.25), (["postgres", "-m", "30"], 30),
     (["postgres", "30ms"], 30), (["postgres", "250us"], 0.25), (["postgres", "0.05s"], 50), ([], 1),

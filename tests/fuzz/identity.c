@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Input: the title of a PostgreSQL process, the content of a /proc/PID/cmdline. */
+#include "db/event.h"
 #include "db/postgres/probes.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const size_t len = strnlen((const char *)data, size);
-	struct identity who;
+	struct who who;
 	char want[300];
 	int n;
 

@@ -2,22 +2,30 @@
 /*
  * Records of the ring buffer, up to the lines that are printed. Input: a byte that selects engines
  * and filters, a position in the ring, the length and text of a process title, then the ring's
- * content, including the kernel's record headers. No process of the host is read.
+ * content, including the kernel's record headers. No process of the host is read: those with odd
+ * IDs exist.
  */
 #define arrivals_put record_executed
-#define process_title record_title
 #define container_read record_container
+#define process_directory record_directory
+#define process_is_main record_is_main
+#define process_read record_process
+#define process_title record_title
 #include "db/tracer.c"
 #include "db/enrich.c"
 #include "db/session/identity.c"
-#undef process_title
+#include "db/discover/servers.c"
 #undef container_read
+#undef process_directory
+#undef process_is_main
+#undef process_read
+#undef process_title
 
 #include "cli/format/field_json.h"
 #include "cli/format/field_table.h"
 #include "db/engines.h"
 #include "sql/fingerprint.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/event.h"
 #include "tests/fuzz/valid.h"
 
 #define RING	4096
@@ -47,6 +55,25 @@ void record_container(uint32_t pid, char *container, size_t size)
 	snprintf(container, size, "%.*s", pid & 2 ? (int)record_text_len : 0, record_text);
 }
 
+ssize_t record_directory(uint32_t pid, char *path, size_t size)
+{
+	if (!(pid & 1))
+		return -ENOENT;
+	return snprintf(path, size, "/%.*s", pid & 4 ? (int)record_text_len : 0, record_text);
+}
+
+int record_process(uint32_t pid, bool (*is_program)(const char *name), struct process *process)
+{
+	(void)is_program;
+	*process = (struct process){ .pid = pid, .ppid = 1, .uid = pid & 8 };
+	return pid & 1 ? 0 : -ESRCH;
+}
+
+bool record_is_main(const struct process *process, bool (*is_program)(const char *name))
+{
+	return is_program && process->pid & 2;
+}
+
 static bool record_shown(void *arg, const struct statement *s)
 {
 	static struct output out;
@@ -56,6 +83,9 @@ static bool record_shown(void *arg, const struct statement *s)
 	size_t bad_len;
 
 	(void)arg;
+	check_event(s->server, s->who);
+	/* Only of a server that was found. */
+	REQUIRE(s->server->pid ? s->server->has_uid : !*s->server->directory);
 	REQUIRE(!s->text || s->text_len <= RING);
 	output_init(&out, -1);
 	field_json(&out, s);
@@ -65,14 +95,14 @@ static bool record_shown(void *arg, const struct statement *s)
 		    s->transaction ? "begin,end,ms,idle,statements,state,user,db,conn,query" :
 		    "time,pid,tid,ms,user,db,client,app,container,conn,query_id,rows,status,errno,"
 		    "engine,cpu,other,parse,execute,query", &bad, &bad_len);
-	field_table_init(&view, &columns, 0, s->pid & 1);
+	field_table_init(&view, &columns, 0, s->who->pid & 1);
 	output_init(&out, -1);
 	field_table_row(&out, &view, s);
 	REQUIRE(out.len && out.buf[out.len - 1] == '\n' && is_harmless(out.buf, out.len - 1),
 		"%.*s", (int)out.len, out.buf);
 	if (s->text)
-		fingerprint_make(s->dialect, s->text, s->text_len,
-				 s->truncated, NULL, 0);
+		fingerprint_make(s->server->engine->dialect, s->text, s->text_len, s->truncated,
+				 NULL, 0);
 	return true;
 }
 
@@ -135,8 +165,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.rt = { .wall_offset_ns = 1700000000000000000, .owners = &owners },
 		.enrich = { .config = {
 			.runtime = &t.rt, .discover = &t.discover, .sessions = &t.sessions,
-			.statement = record_shown, .texts.text_bytes = 4096,
-			.identify = choice & 0x80,
+			.identify = choice & 0x80, .sink = &t.sink,
+		} },
+		.sink = { .config = {
+			.statement = record_shown,
 			.filter.user = choice & 0x40 ? "app" : NULL,
 			.filter.application = choice & 0x08 ? "shop" : NULL,
 			.filter.container = choice & 0x20 ? "c0ffee" : NULL,
@@ -145,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	record_drain(&t, &in, start * 8ull);
 	identity_clear(&t.enrich.identities);
+	servers_clear(&t.enrich.servers);
 	free(title);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "cli/format/field_json.h"
 #include "cli/format/locks_json.h"
 #include "db/recording/reader.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/event.h"
 #include "tests/fuzz/valid.h"
 
 #define FILE_MAX	(1u << 20)
@@ -48,20 +48,16 @@ static void show_statement(const struct statement *s)
 	field_json(&out, s);
 	check_json();
 	REQUIRE(s->start_ns + s->duration_ns >= s->start_ns);
-	REQUIRE(s->engine && s->service && s->version && s->path);
+	check_event(s->server, s->who);
 	REQUIRE(!s->text == !s->text_len || s->text);
 }
 
-static void show_wait(const struct lock_wait *wait, const struct decode_server *from)
+static void show_wait(const struct lock_wait *wait)
 {
-	const struct json_server server = {
-		.engine = from->service, .version = from->version, .path = from->path,
-		.container = from->server.container, .pid = from->server.pid,
-	};
-
 	output_begin();
-	locks_json_wait(&out, wait, &server);
+	locks_json_wait(&out, wait);
 	check_json();
+	check_event(wait->server, wait->who);
 	output_begin();
 	locks_table_wait(&table, wait);
 	check_table();
@@ -101,7 +97,7 @@ static void read_all(struct reader *reader)
 		if (event.type == RECORDING_STATEMENT || event.type == RECORDING_TRANSACTION)
 			show_statement(&event.statement);
 		else if (event.type == RECORDING_WAIT)
-			show_wait(&event.wait, event.server);
+			show_wait(&event.wait);
 		else
 			REQUIRE(event.type == RECORDING_OPTIONS || event.type == RECORDING_STATUS);
 	}

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "db/engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 #include "tests/fuzz/valid_html.h"
@@ -20,21 +21,34 @@ static void take_breakdown(struct input *in, struct event_breakdown *why)
 	why->used = input_byte(in);
 }
 
+/* Copy @name, cut if it is longer, to the @size bytes of @to. */
+static void take_name(char *to, size_t size, const char *name)
+{
+	snprintf(to, size, "%s", name);
+}
+
 static void take_statement(struct report *report, struct input *in, uint8_t how)
 {
 	char *text = input_until(in, '\0'), *name = input_until(in, '\0');
 	char *other = input_until(in, '\0');
 	struct event_breakdown why = { .used = 0 };
+	const struct engine engine = {
+		.name = how & 1 ? name : "postgresql",
+		.dialect = (enum fingerprint_dialect)(how % 3),
+	};
+	const struct server server = {
+		.engine = &engine, .product = how & 2 ? other : engine.name,
+	};
+	struct who who = { .pid = input_byte(in), .connection = input_byte(in) & 3 };
 	struct statement s = {
-		.engine = how & 1 ? name : "postgresql", .service = how & 2 ? other : NULL,
-		.dialect = (enum fingerprint_dialect)(how % 3), .text = how & 4 ? text : NULL,
-		.text_len = how & 4 ? strlen(text) : 0, .truncated = how & 8, .user = name,
-		.database = how & 16 ? other : NULL, .client = other, .failed = how & 32,
+		.server = &server, .who = &who, .text = how & 4 ? text : NULL,
+		.text_len = how & 4 ? strlen(text) : 0, .truncated = how & 8, .failed = how & 32,
 		.running = how & 64, .has_rows = how & 16, .why = how & 32 ? &why : NULL,
 	};
 
-	s.pid = input_byte(in);
-	s.connection_id = input_byte(in) & 3;
+	take_name(who.user, sizeof(who.user), name);
+	take_name(who.database, sizeof(who.database), how & 16 ? other : "");
+	take_name(who.client, sizeof(who.client), other);
 	s.wall_ns = input_u64(in) >> (input_byte(in) & 63);
 	s.duration_ns = input_u64(in) >> (input_byte(in) & 63);
 	s.rows = input_u64(in);
@@ -61,10 +75,16 @@ static void take_backend(struct input *in, struct lock_backend *backend)
 
 static void take_wait(struct report *report, struct input *in, uint8_t how)
 {
+	static const struct engine engine = { .name = "postgresql" };
+	static const struct server server = { .engine = &engine, .product = "postgresql" };
 	char *kind = input_until(in, '\0');
 	struct event_lock event = { .flags = input_byte(in) & 31, .pid = input_byte(in) & 15 };
 	struct lock_info info = { .nholders = how >> 5, .more = how & 1, .known = how & 4 };
-	struct lock_wait wait = { .event = &event, .kind = kind, .info = how & 2 ? &info : NULL };
+	struct who who = { .pid = event.pid };
+	struct lock_wait wait = {
+		.server = &server, .who = &who, .event = &event, .kind = kind,
+		.info = how & 2 ? &info : NULL,
+	};
 
 	event.mode = input_byte(in);
 	input_bytes(in, event.name, sizeof(event.name) - 1);
@@ -73,8 +93,9 @@ static void take_wait(struct report *report, struct input *in, uint8_t how)
 	wait.wall_ns = input_u64(in) >> (input_byte(in) & 63);
 	wait.duration_ns = input_u64(in) >> (input_byte(in) & 63);
 	wait.running = how & 8;
-	wait.ncycle = input_byte(in) % (LOCK_WAITS_CYCLE + 1);
+	wait.ncycle = input_byte(in) % (LOCK_CYCLE + 1);
 	take_backend(in, &info.self);
+	who.connection = wait.info ? info.self.connection : 0;
 	for (unsigned int i = 0; i < info.nholders; i++)
 		take_backend(in, &info.holders[i]);
 	report_wait(report, &wait);

@@ -237,6 +237,8 @@ def record_seeds():
                statement(2, b"", 9), session(3), session(4) + b"postgres".ljust(16, b"\0"),
                statement(0, b"select \xe2\x80\xae", 0x40), transaction(0, b"commit", 0x41, b"\0" * len(who)),
                transaction(1, b"insert \xff", 0x86, who)]
+    # Sessions that were added by user space: the user of their processes is read.
+    records += [statement(source, b"select 3", 0x4200, pid=pid) for source, pid in ((0, 7), (2, 9), (4, 6))]
     found = {}
     for start in (0, 500):
         for choice in (0x10, 0x91, 0xd2, 0xb0, 0x98):
@@ -454,7 +456,7 @@ def recording_seeds():
     events = [server(b"postgresql"), server(b"mysql"), session, clock, call, event(9, 2 ** 63 + 5), event(6, 0xf, 0, 4, 1000, 1, first),
               event(6, 0xf, 0, 2, 10, 1, text), event(6, 0x11, 0, 2, 10, text, *why),
               event(6, 0x7ff75, 0, 2, 10, *most), event(6, 0x5003, 0, 2, 10, 3, first), event(7, 0xc, 0, *wait, *info),
-              event(7, 1, 1, *wait), status, event(99, b"later")]
+              event(7, 1, 1, *wait), event(7, 0xc, 0, *wait, *info, 0), event(7, 1, 1, *wait, 0), status, event(99, b"later")]
     one = b"\0" + start + block(1, *events) + block(2, status)
     return {"all": one, "twice": b"\2" + start + block(1, *events) + block(1, *reversed(events)) + block(1, *events[:7]),
             "file": b"\1" + b"dbslower" + bytes(56) + b"dbslower", **{f"event-{i}": b"\0" + block(1, *events[:6], one)

@@ -23,7 +23,7 @@ static void check_plan(const struct uprobe_set *set, const struct target *target
 	for (uint32_t i = 0; i < set->ngroups; i++)
 		REQUIRE(set->groups[i].count && set->groups[i].count <= OBJECT_INSNS_MAX);
 	REQUIRE(memchr(target->version, '\0', sizeof(target->version)) &&
-		target_title(target, target->version));
+		describe_title(target->engine, target->version));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -356,7 +356,14 @@ class Decoder:
                 found["relation_oid"] = tag[1]
         if cycle:
             found["cycle"] = cycle
-        return self.info(c, found, flags, event) if flags & 4 else found
+        if flags & 4:
+            self.info(c, found, flags, event)
+        if c.at < c.end:
+            *session, who = self.entry(self.sessions, c, 4096)
+            if session != [server, pid, tid]:
+                raise Invalid(f"a wait of {pid}, {tid} in another session")
+            found.update(known(connection_id=who.get("connection_id")))
+        return found
 
     def info(self, c, found, flags, event):
         relation, (name, thing, index), own = c.number(), (c.string(), c.string(), c.string()), self.backend(c)
@@ -372,7 +379,6 @@ class Decoder:
                 found.setdefault("relation_oid", relation)
         if flags & 8 or holders:
             found["holders"] = holders
-        return found
 
     def status(self, c):
         time_ns, cpu, bpf = c.difference(self.last_ns), *c.numbers(2)

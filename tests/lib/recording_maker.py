@@ -225,9 +225,10 @@ class Made:
 
     def wait(self, session, ms=1, at=None, lock="relation", mode="AccessExclusiveLock", outcome="granted", tag=(5, 16384, 0, 0), kind=0,
              tranche=None, cycle=(), text=None, relation=0, name=None, thing=None, index=None, holders=None, more=0,
-             engine="postgresql", connection=0):
+             engine="postgresql", connection=0, named=True):
         """
         A lock wait of the session, which ran @text, of this @connection. @holders: of holder(), None if they could not be read.
+        @named: with its session, as earlier versions did not record it.
         """
         block, (start_ns, took) = self.block(), self.ended(at, ms)
         server, pid, tid, _ = session
@@ -240,6 +241,8 @@ class Made:
         if holders is not None:
             own = holder(pid, text, connection=connection)
             body += [number(relation), string(name), string(thing), string(index), own, number(len(holders)), *holders, number(more)]
+        if named:
+            body.append(self.session_entry(block, session))
         block.add(7, *body, end=start_ns + took)
         self.counts["waits"] += 1
 

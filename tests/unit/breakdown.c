@@ -379,25 +379,26 @@ static void shares_of_waits(void)
 static void shares_of_rows(void)
 {
 	static const struct engine engine = { .name = "postgresql" };
-	char name[32];
-	struct statement one = { .database = name };
+	static const struct server server = { .engine = &engine };
+	struct who who = { .user = "" };
+	struct statement one = { .server = &server, .who = &who };
 	struct histogram h;
 
 	memset(&owners, 0, sizeof(owners));
 	CHECK(!histogram_open(&h, 1000, STAT_BY_DATABASE, &owners));
 	for (uint32_t i = 0; i < HISTOGRAM_MAX; i++) {
-		snprintf(name, sizeof(name), "a%u", i);
-		histogram_add(&h, &engine, 1, &one, 1000);
+		snprintf(who.database, sizeof(who.database), "a%u", i);
+		histogram_add(&h, 1, &one, 1000);
 	}
 	CHECK(h.nrows == OWNER_SHARE(HISTOGRAM_MAX) && lost_of(1) == HISTOGRAM_MAX / 4);
 	for (uint32_t i = 0; i < HISTOGRAM_MAX / 4; i++) {
-		snprintf(name, sizeof(name), "b%u", i);
-		histogram_add(&h, &engine, 2, &one, 1000);
+		snprintf(who.database, sizeof(who.database), "b%u", i);
+		histogram_add(&h, 2, &one, 1000);
 	}
 	CHECK(h.nrows == HISTOGRAM_MAX && !lost_of(2));
 	/* A row that there is counts for all. */
-	histogram_add(&h, &engine, 1, &one, 1000);
-	histogram_add(&h, &engine, 2, &one, 2000);
+	histogram_add(&h, 1, &one, 1000);
+	histogram_add(&h, 2, &one, 2000);
 	CHECK(lost_of(1) == HISTOGRAM_MAX / 4 && lost_of(2) == 1);
 	histogram_close(&h);
 }

@@ -656,12 +656,19 @@ static void the_reader_refuses(void)
 	CHECK(!r.bad, "good");
 }
 
+static const struct engine engine = { .name = "postgresql" };
+
+static const struct server server = {
+	.engine = &engine, .product = "mariadb", .version = "10.11.14-MariaDB", .path = "/bin/db",
+};
+
+static const struct who app = {
+	.pid = 25776, .tid = 25777, .user = "app", .database = "shop", .client = "10.0.0.7:53122",
+};
+
 static const struct statement whole = {
-	.has_status = true,
-	.engine = "postgresql", .service = "mariadb", .version = "10.11.14-MariaDB",
-	.path = "/bin/db", .pid = 25776, .tid = 25777, .start_ns = 11421264000,
-	.wall_ns = 1709251199123456789, .duration_ns = 2002183456, .user = "app",
-	.database = "shop", .client = "10.0.0.7:53122", .has_rows = true, .rows = 97,
+	.server = &server, .who = &app, .has_status = true, .start_ns = 11421264000,
+	.wall_ns = 1709251199123456789, .duration_ns = 2002183456, .has_rows = true, .rows = 97,
 	.text = "call getproduct(97)", .text_len = 19, .has_query_bytes = true, .query_bytes = 19,
 };
 
@@ -672,6 +679,7 @@ static const struct statement whole = {
 
 static void json_lines(void)
 {
+	static const struct who unknown = { .pid = 25776, .tid = 25777 };
 	struct statement st = whole;
 	static const struct summary sum = {
 		.statements = 10, .printed = 9, .ring_full = 8, .table_full = 7,
@@ -687,10 +695,9 @@ static void json_lines(void)
 		      "\"query\":\"call getproduct(97)\",\"query_bytes\":19,"
 		      "\"truncated\":false}\n"), "%s", seen);
 
-	st = (struct statement){ .service = st.service, .version = st.version,
-				 .path = st.path, .pid = st.pid, .tid = st.tid,
-				 .wall_ns = st.wall_ns, .duration_ns = st.duration_ns,
-				 .has_status = true, .failed = true };
+	st = (struct statement){ .server = &server, .who = &unknown, .wall_ns = st.wall_ns,
+				 .duration_ns = st.duration_ns, .has_status = true,
+				 .failed = true };
 	sink_start();
 	field_json(&sink, &st);
 	sink_take();
@@ -760,18 +767,27 @@ static size_t base64_decode(const char *text, size_t len, char *out)
 	return n;
 }
 
+/* Make the user, the database and the client of @who the same random text. */
+static void random_names(struct who *who)
+{
+	who->user[random_text(who->user, 40)] = 0;
+	memcpy(who->database, who->user, sizeof(who->user));
+	memcpy(who->client, who->user, sizeof(who->user));
+}
+
 static void json_fuzz(void)
 {
 	static struct reader r;
-	char text[300], user[40], decoded[600];
+	char text[300], decoded[600];
 	struct statement st = whole;
+	struct who who = app;
 
+	st.who = &who;
 	for (int i = 0; i < FUZZ_ROUNDS; i++) {
-		user[random_text(user, sizeof(user))] = 0;
+		random_names(&who);
 		st.text = text;
 		st.text_len = random_text(text, sizeof(text));
 		st.truncated = i & 1;
-		st.user = st.client = st.database = user;
 		st.duration_ns = random_next() >> (i & 63);
 		sink_start();
 		field_json(&sink, &st);
@@ -824,8 +840,10 @@ static void columns_as_in_bcc(void)
 		{ 1999999600, 999600, 7 },
 	};
 	struct statement st = whole;
+	struct who who = app;
 	char want[256];
 
+	st.who = &who;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int n = snprintf(want, sizeof(want), "%-14s %-7s %8s %s\n", "TIME(s)", "PID", "MS",
 				 "QUERY");
@@ -835,16 +853,18 @@ static void columns_as_in_bcc(void)
 			 "call getproduct(97)");
 		st.start_ns = 10000000000 + cases[i].start;
 		st.duration_ns = cases[i].duration;
-		st.pid = cases[i].pid;
+		who.pid = cases[i].pid;
 		CHECK(!strcmp(table(NULL, false, &st), want), "%s, not %s", seen, want);
 	}
 }
 
 static void columns_by_name(void)
 {
-	struct statement none = { .pid = 5, .tid = 6, .start_ns = 9500000000, .has_status = true,
-				  .failed = true };
+	static const struct who unknown = { .pid = 5, .tid = 6 };
+	struct statement none = { .server = &server, .who = &unknown, .start_ns = 9500000000,
+				  .has_status = true, .failed = true };
 	struct statement st = whole;
+	struct who who = app;
 
 	table("user,db,client,rows,status,engine,tid,query", false, &st);
 	CHECK(!strcmp(seen,
@@ -858,15 +878,16 @@ static void columns_by_name(void)
 		      "TIME(s)        USER         DB           CLIENT                    ROWS "
 		      "ENGINE     STATUS\n"
 		      "-0.500000      -            -            -                            - "
-		      "-          error\n"),
+		      "postgresql error\n"),
 	      "%s", seen);
 	table("query,ms", false, &st);
 	CHECK(!strcmp(seen, "QUERY       MS\ncall getproduct(97) 2002.183\n"), "%s", seen);
 	table("pid,rows", false, &none);
 	CHECK(!strcmp(seen, "PID         ROWS\n5              -\n"), "%s", seen);
-	st.user = "a longer name than fits";
-	st.database = "";
-	st.client = "[\x1b\xe6\x97\xa5]";
+	strcpy(who.user, "a longer name than fits");
+	*who.database = 0;
+	strcpy(who.client, "[\x1b\xe6\x97\xa5]");
+	st.who = &who;
 	table("user,db,client,pid", false, &st);
 	CHECK(!strcmp(strchr(seen, '\n') + 1, "a longer name than fits -            "
 		      "[\\x1b\xe6\x97\xa5]              25776\n"), "%s", seen);
@@ -975,8 +996,10 @@ static void columns_fuzz(void)
 	struct field_list list = { .count = 0 };
 	struct field_table view;
 	struct statement st = whole;
-	char text[200], user[40];
+	struct who who = app;
+	char text[200];
 
+	st.who = &who;
 	for (size_t i = 0, len; i < FUZZ_ROUNDS; i++) {
 		const char *bad;
 
@@ -984,8 +1007,7 @@ static void columns_fuzz(void)
 		field_parse(&list, "time,pid,tid,ms,user,db,client,rows,status,engine,query", &bad,
 			     &len);
 		field_table_init(&view, &list, random_next(), i & 1);
-		user[random_text(user, sizeof(user))] = 0;
-		st.user = st.database = st.client = user;
+		random_names(&who);
 		st.text = text;
 		st.text_len = random_text(text, sizeof(text));
 		st.truncated = i & 2;

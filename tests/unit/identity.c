@@ -79,15 +79,15 @@ static bool begin(void)
 	return !process_memory_open((uint32_t)getpid(), &memory);
 }
 
-static struct identity read_identity(const struct security *context, const char *database)
+static struct who read_who(const struct security *context, const char *database)
 {
 	struct thd thd = { .db = { database, 0 } };
-	struct identity identity;
+	struct who who;
 
-	memset(&identity, 'x', sizeof(identity));
+	memset(&who, 'x', sizeof(who));
 	memcpy(&thd.context, &context, sizeof(context));
-	mysql_identity_read(&memory, &places, (uintptr_t)&thd, &identity);
-	return identity;
+	mysql_identity_read(&memory, &places, (uintptr_t)&thd, &who);
+	return who;
 }
 
 /* The linker drops functions that nothing calls. */
@@ -109,11 +109,11 @@ static void names(void)
 {
 	const struct security context = { .user = { "appendix", 3 }, .host = { "", 0 },
 					  .ip = { "10.0.0.7:", 8 } };
-	struct identity identity = read_identity(&context, "shop");
+	struct who who = read_who(&context, "shop");
 
-	CHECK(!strcmp(identity.user, "app"), "%s", identity.user);
-	CHECK(!strcmp(identity.client, "10.0.0.7"), "%s", identity.client);
-	CHECK(!strcmp(identity.database, "shop"), "%s", identity.database);
+	CHECK(!strcmp(who.user, "app"), "%s", who.user);
+	CHECK(!strcmp(who.client, "10.0.0.7"), "%s", who.client);
+	CHECK(!strcmp(who.database, "shop"), "%s", who.database);
 }
 
 /* A name that is too long, or cannot be read, is unknown. */
@@ -122,19 +122,19 @@ static void unknown(void)
 	static char longer[256];
 	struct security context = { .user = { longer, 64 }, .host = { (const char *)8, 4 },
 				    .ip = { NULL, 4 } };
-	struct identity identity;
+	struct who who;
 
 	memset(longer, 'y', sizeof(longer) - 1);
-	identity = read_identity(&context, longer);
-	CHECK(!*identity.user && !*identity.client && !*identity.database);
+	who = read_who(&context, longer);
+	CHECK(!*who.user && !*who.client && !*who.database);
 	context.user.length = 63;
-	identity = read_identity(&context, NULL);
-	CHECK(strlen(identity.user) == 63 && !*identity.database);
+	who = read_who(&context, NULL);
+	CHECK(strlen(who.user) == 63 && !*who.database);
 	context.user.length = ~0ULL;
-	identity = read_identity(&context, "");
-	CHECK(!*identity.user && !*identity.database);
-	identity = read_identity((const struct security *)4, "shop");
-	CHECK(!*identity.user && !strcmp(identity.database, "shop"));
+	who = read_who(&context, "");
+	CHECK(!*who.user && !*who.database);
+	who = read_who((const struct security *)4, "shop");
+	CHECK(!*who.user && !strcmp(who.database, "shop"));
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Tests of bpf/locks.bpf.c in the kernel: waits of threads whose ID becomes free; of db/locks/info:
- * holders that change during a wait; and of db/locks/poll.
+ * holders that change during a wait; of db/locks/poll; and of what db/sink redacts of a wait.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include "bpf/embed.h"
 #include "bpf/lock_event.h"
 #include "db/locks/poll.h"
+#include "db/sink.h"
 #include "loader/runtime.h"
 #include "tests/unit/check.h"
 #include "tests/unit/load.h"
@@ -242,17 +243,61 @@ static void idle_holders_stay_idle(void)
 	lock_info_clear(&info);
 }
 
-/* The name of a user lock is a literal. */
+static bool has_text(const struct lock_backend *backend, const char *text)
+{
+	return backend->text && backend->len == strlen(text) &&
+	       !memcmp(backend->text, text, backend->len);
+}
+
+static unsigned int shown;
+
+/* Check a wait that is shown; @arg: the name of its object. */
+static void show_redacted(void *arg, const struct lock_wait *wait)
+{
+	const struct lock_info *info = wait->info;
+
+	shown++;
+	CHECK(!strcmp(info->object, arg), "%s", info->object);
+	CHECK(has_text(&info->self, "update t set a = ?") && info->nholders == 3);
+	CHECK(has_text(&info->holders[0], "select ?, ?"), "%.*s", (int)info->holders[0].len,
+	      info->holders[0].text);
+	CHECK(!info->holders[1].text && !info->holders[1].len);
+	/* It has ended, and may have failed as a string had no end. */
+	CHECK(has_text(&info->holders[2], "select ?"), "%.*s", (int)info->holders[2].len,
+	      info->holders[2].text);
+}
+
+/* The name of a user lock is a literal. What is redacted is a copy. */
 static void user_locks_are_redacted(void)
 {
-	struct lock_info info = { .event = { .flags = LOCK_SESSION, .kind = LOCK_WAITS_METADATA },
-				  .object = "shop.acc" };
+	static const struct engine mysql = { .name = "mysql", .dialect = FINGERPRINT_MYSQL };
+	static const struct server server = { .engine = &mysql };
+	static const struct who who = { .pid = 9 };
+	char waits[] = "update t set a = 'x'", holds[] = "select 'a', 12";
+	char held[] = "select 'a\\', 'b', c";
+	char acc[] = "shop.acc", unknown[] = "?";
+	struct lock_info info = {
+		.event = { .flags = LOCK_SESSION, .kind = LOCK_WAITS_METADATA },
+		.object = "shop.acc", .nholders = 3,
+		.self = { .text = waits, .len = strlen(waits), .running = true },
+		.holders = { { .text = holds, .len = strlen(holds), .running = true },
+			     { .pid = 7 }, { .text = held, .len = strlen(held) } },
+	}, before = info;
+	const struct lock_wait wait = { .server = &server, .who = &who, .info = &info };
+	struct sink_config config = { .redact = true, .arg = acc, .wait = show_redacted };
+	struct sink sink;
 
-	lock_info_redact(&info, FINGERPRINT_MYSQL);
-	CHECK(!strcmp(info.object, "shop.acc"), "%s", info.object);
-	info.event.kind = LOCK_WAITS_USER;
-	lock_info_redact(&info, FINGERPRINT_MYSQL);
-	CHECK(!strcmp(info.object, "?"), "%s", info.object);
+	for (int user = 0; user < 2; user++) {
+		CHECK(!sink_open(&sink, &config));
+		sink_wait(&sink, &wait);
+		sink_close(&sink);
+		CHECK(!memcmp(&info, &before, sizeof(info)));
+		CHECK(!strcmp(waits, "update t set a = 'x'") && !strcmp(holds, "select 'a', 12") &&
+		      !strcmp(held, "select 'a\\', 'b', c"));
+		config.arg = unknown;
+		info.event.kind = before.event.kind = LOCK_WAITS_USER;
+	}
+	CHECK(shown == 2, "%u", shown);
 }
 
 #define MS	1000000ull

@@ -8,7 +8,6 @@
 #include "cli/format/heatmap.h"
 #include "cli/format/openmetrics.h"
 #include "cli/format/otlp_metrics.h"
-#include "db/discover/servers.h"
 #include "db/engine.h"
 #include "loader/owners.h"
 #include "tests/unit/check.h"
@@ -16,18 +15,22 @@
 static struct metrics metrics;
 static struct output out;
 
-static struct statement statement(const char *text, const char *user, const struct server *server)
+/* Return a statement of a server that was not found. Its session is valid until the next one. */
+static struct statement statement(const char *text, const char *user)
 {
+	static const struct server server = { .product = "mysql" };
+	static struct who who;
+
+	snprintf(who.user, sizeof(who.user), "%s", user);
 	return (struct statement){
-		.service = "mysql", .user = user, .server = server, .duration_ns = 10000,
-		.text = text, .text_len = strlen(text), .span_text = text,
-		.span_text_len = strlen(text),
+		.server = &server, .who = &who, .duration_ns = 10000, .text = text,
+		.text_len = strlen(text), .span_text = text, .span_text_len = strlen(text),
 	};
 }
 
 static void add(const char *text, const char *user)
 {
-	struct statement s = statement(text, user, NULL);
+	struct statement s = statement(text, user);
 
 	metrics_add(&metrics, &s, 0, NULL);
 }
@@ -80,7 +83,7 @@ static void commands(void)
 static void bounds(void)
 {
 	for (unsigned int i = 0; i < METRICS_BOUNDS; i++) {
-		struct statement s = statement("select 1", NULL, NULL);
+		struct statement s = statement("select 1", "");
 		double text = strtod(metrics_bound_text(i), NULL) * 1e9;
 
 		CHECK(metrics_bound_ns(i) == (uint64_t)(text + 0.5), "%u: %s", i,
@@ -99,16 +102,20 @@ static void bounds(void)
 static void limits(void)
 {
 	struct metrics_tool tool = { .path = "x\"y", .summary = { .statements = 3 } };
+	static const struct server servers[] = {
+		{ .product = "mysql", .has_uid = true, .uid = 7 },
+		{ .product = "mysql", .has_uid = true, .uid = 8 },
+	};
 	size_t share = OWNER_SHARE(METRICS_SERIES);
 	char user[16];
 
 	CHECK(!metrics_open(&metrics));
 	for (size_t i = 0; i < 2 * METRICS_SERIES; i++) {
-		struct statement s = statement("select 1", user, NULL);
+		struct statement s;
 
-		s.has_uid = true;
-		s.uid = i < METRICS_SERIES ? 7 : 8;
 		snprintf(user, sizeof(user), "u%zu", i);
+		s = statement("select 1", user);
+		s.server = &servers[i / METRICS_SERIES];
 		metrics_add(&metrics, &s, 0, NULL);
 		if (i == share - 1)
 			CHECK(!metrics.limited && metrics.count == share + 1);
@@ -136,8 +143,9 @@ static void limits(void)
 /* Processes of an unknown user have a share of their own, also beside those of root. */
 static void unknown_user(void)
 {
-	struct server server = { .uid = 7, .directory = "/a", .has_directory = true };
-	struct statement s = statement("select 1", "root", &server);
+	struct server server = { .product = "mysql", .pid = 5, .has_uid = true,
+				 .directory = "/a" };
+	struct statement s;
 	size_t share = OWNER_SHARE(METRICS_SERIES);
 	char user[16];
 
@@ -148,14 +156,16 @@ static void unknown_user(void)
 		CHECK(!*last(METRICS_UID));
 	}
 	CHECK(metrics.count == share + 1 && metrics.limited == METRICS_LIMIT_USER);
-	s.has_uid = true;
+	s = statement("select 1", "root");
+	s.server = &server;
 	metrics_add(&metrics, &s, 0, NULL);
-	CHECK(metrics.count == share + 2 && !strcmp(last(METRICS_UID), "0"));
+	CHECK(metrics.count == share + 2 && !strcmp(last(METRICS_UID), "0") &&
+	      !strcmp(last(METRICS_SERVER), "/a"));
 	/* The user is that of the process, also if its server was not found. */
-	s.uid = 9;
-	s.server = NULL;
+	server = (struct server){ .product = "mysql", .has_uid = true, .uid = 9 };
 	metrics_add(&metrics, &s, 0, NULL);
-	CHECK(metrics.count == share + 3 && !strcmp(last(METRICS_UID), "9"));
+	CHECK(metrics.count == share + 3 && !strcmp(last(METRICS_UID), "9") &&
+	      !*last(METRICS_SERVER));
 	metrics_close(&metrics);
 }
 

@@ -5,7 +5,7 @@
 #include "bpf/event.h"
 #include "cli/format/otlp.h"
 #include "cli/format/uuid.h"
-#include "db/discover/servers.h"
+#include "db/engine.h"
 #include "sql/traceparent.h"
 #include "tests/unit/check.h"
 
@@ -21,11 +21,16 @@ static const char *line(const struct statement *st)
 	return out.buf;
 }
 
+static const struct engine engine = { .name = "mysql" };
+/* Of all statements, unless a test has its own. */
+static const struct server unfound = { .engine = &engine, .product = "mysql",
+				       .otel_system = "mysql" };
+static const struct who session = { .pid = 7, .tid = 7, .database = "d\"b" };
+
 static struct statement statement(const char *text)
 {
 	return (struct statement){
-		.engine = "mysql", .otel_system = "mysql", .service = "mysql", .pid = 7, .tid = 7,
-		.wall_ns = 1000, .duration_ns = 234, .database = "d\"b",
+		.server = &unfound, .who = &session, .wall_ns = 1000, .duration_ns = 234,
 		.span_text = text, .span_text_len = strlen(text),
 	};
 }
@@ -67,37 +72,45 @@ static void clients(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct statement st = statement("select 1");
+		struct who who = session;
 
-		st.client = cases[i][0];
+		strcpy(who.client, cases[i][0]);
+		st.who = &who;
 		CHECK(strstr(line(&st), cases[i][1]), "%s: %s", cases[i][0], out.buf);
 	}
 }
 
 static void kinds(void)
 {
+	static const struct engine other = { .name = "memsqld" };
+	static const struct engine postgres = { .name = "postgresql" };
+	static const struct who unknown = { .user = "" };
 	struct statement st = statement("select 1");
+	struct server server = unfound;
 	struct traceparent parent = { .trace = "0af7651916cd43dd8448eb211c80319c",
 				      .span = "b7ad6b7169203331", .flags = 1 };
 
 	CHECK(strstr(line(&st), "\"startTimeUnixNano\":\"1000\",\"endTimeUnixNano\":\"1234\""));
 	CHECK(!strstr(out.buf, "parentSpanId") && !strstr(out.buf, "status"), "%s", out.buf);
-	st.otel_system = "mariadb";
+	st.server = &server;
+	server.otel_system = "mariadb";
 	CHECK(strstr(line(&st), "\"db.system.name\",\"value\":{\"stringValue\":\"mariadb\"}"));
-	st.engine = "memsqld";
-	st.otel_system = "other_sql";
+	server.engine = &other;
+	server.otel_system = "other_sql";
 	st.parent = &parent;
-	st.container = "0123456789ab";
+	strcpy(server.container, "0123456789ab");
 	CHECK(strstr(line(&st), "\"other_sql\"") && strstr(out.buf, "\"container.id\""));
 	CHECK(strstr(out.buf, "{\"traceId\":\"0af7651916cd43dd8448eb211c80319c\",\"spanId\":\"") &&
 	      strstr(out.buf,
 		     ",\"parentSpanId\":\"b7ad6b7169203331\",\"flags\":769,"), "%s", out.buf);
-	st.container = "web";
+	strcpy(server.container, "web");
 	st.has_status = st.failed = true;
 	CHECK(strstr(line(&st), "\"container.name\"") && strstr(out.buf, "\"_OTHER\"") &&
 	      strstr(out.buf, "],\"status\":{\"code\":2}}]}]}]}\n"), "%s", out.buf);
 	/* All optional members unknown. */
-	st = (struct statement){ .engine = "postgresql", .otel_system = "postgresql",
-				 .service = "postgresql" };
+	server = (struct server){ .engine = &postgres, .product = "postgresql",
+				  .otel_system = "postgresql" };
+	st = (struct statement){ .server = &server, .who = &unknown };
 	CHECK(strstr(line(&st), "\"name\":\"postgresql\""), "%s", out.buf);
 }
 
@@ -113,11 +126,13 @@ static bool has(const char *key, const char *value)
 static void errors(void)
 {
 	struct statement st = statement("select 1");
+	struct who who = session;
 
 	/* The text that is shown elsewhere is not in a span, nor is an attribute called db.user. */
 	st.text = "select 'secret'";
 	st.text_len = strlen(st.text);
-	st.user = "alice";
+	strcpy(who.user, "alice");
+	st.who = &who;
 	line(&st);
 	CHECK(has("db.query.text", "select 1") && !strstr(out.buf, "secret"), "%s", out.buf);
 	CHECK(has("dbslower.user", "alice") && !strstr(out.buf, "\"db.user\""), "%s", out.buf);
@@ -137,8 +152,9 @@ static void servers(void)
 {
 	static const uint8_t dns[UUID_BYTES] = { 0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
 						 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8 };
-	struct server server = { .version = "10.11\"", .uid = 101, .container = "c",
-				 .directory = "/data", .pid = 7, .has_directory = true };
+	struct server server = { .engine = &engine, .product = "mariadb", .otel_system = "mysql",
+				 .version = "10.11\"", .has_uid = true, .uid = 101,
+				 .container = "c", .directory = "/data", .pid = 7 };
 	struct statement st = statement("select 1");
 	char text[UUID_TEXT], name[100];
 
@@ -154,18 +170,17 @@ static void servers(void)
 	CHECK(!strcmp(text, "897f5b43-a3c8-582d-9c8d-9cfe358a534d"), "%s", text);
 
 	strcpy(otlp.host, "h");
-	st.service = "mariadb";
 	st.server = &server;
 	line(&st);
 	CHECK(has("service.name", "mariadb") && has("service.version", "10.11\\\"") &&
 	      has("service.instance.id", "2e03a705-0f5f-5f47-854a-eac5a031bf1b"), "%s", out.buf);
 	/* Without a data directory, the process is the server. */
-	server.has_directory = false;
+	*server.directory = '\0';
 	*server.version = '\0';
 	line(&st);
 	CHECK(!strstr(out.buf, "service.version") &&
-	      has("service.instance.id", "43823a9a-9bcf-52a1-b126-edf25af9c062"), "%s", out.buf);
-	st.server = NULL;
+	      has("service.instance.id", "7017d794-d6b2-5b3b-9cd7-d82d920ceb33"), "%s", out.buf);
+	server.pid = 0;
 	CHECK(!strstr(line(&st), "service.instance.id"), "%s", out.buf);
 }
 

@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "bpf/event.h"
 #include "bpf/lock_event.h"
 #include "bpf/plan.h"
 #include "cli/format/field_json.h"
 #include "cli/format/locks_json.h"
-#include "db/discover/servers.h"
 #include "db/engines.h"
 #include "db/recording/reader.h"
 #include "db/recording/shape.h"
@@ -91,7 +91,8 @@ static uint64_t random_number(unsigned int bits)
 }
 
 static struct {
-	char user[128], database[128], client[128], application[128], text[20000];
+	struct who who;
+	char text[20000];
 	struct event_breakdown why;
 	struct traceparent parent;
 	struct event_lock lock;
@@ -100,12 +101,57 @@ static struct {
 	char kind[24];
 } made;
 
-static struct server servers[5] = {
-	{ .pid = 1, .uid = 0, .version = "1", .has_directory = true, .directory = "/data" },
-	{ .pid = 2, .uid = UINT32_MAX - 1, .version = "2" },
-	{ .pid = 3, .uid = 7, .version = "", .container = "c0ffee" },
-	{ .pid = 0, .uid = 1, .version = "\xff" },
-};
+static struct server servers[200];
+
+/* Half of the servers were not found; some of these differ only in the user, if he is known. */
+static void make_servers(void)
+{
+	static const struct engine other = { .name = "app", .otel_system = "other_sql",
+					     .dialect = FINGERPRINT_UNKNOWN };
+	static const char *const versions[] = { "", "11.4", "\xff" };
+	static const uint32_t uids[] = { 0, 7, 1000, UINT32_MAX - 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
+		size_t which = random_below(3);
+		const struct engine *engine = which < 2 ? engine_table[which] : &other;
+		struct server *s = &servers[i];
+
+		*s = (struct server){
+			.engine = engine, .otel_system = engine->otel_system,
+			.product = random_below(2) ? "mariadb" : "postgresql",
+			.path = "/usr/sbin/db \xe2\x82\xac",
+			.pid = i % 2 ? 1 + (uint32_t)random_below(50) : 0,
+		};
+		s->has_uid = s->pid || random_below(3);
+		s->uid = s->has_uid ? uids[random_below(4)] : 0;
+		strcpy(s->version, versions[random_below(3)]);
+		if (random_below(2))
+			strcpy(s->container, "c0ffee");
+		if (s->pid && random_below(2))
+			random_text(s->directory, sizeof(s->directory), true);
+	}
+}
+
+/* A session with names, some of which are unknown, or the last one. Valid until the next one. */
+static const struct who *random_who(void)
+{
+	struct who *who = &made.who;
+
+	if (!random_below(8))
+		return who;
+	*who = (struct who){ .pid = (uint32_t)random_number(31),
+			     .connection = random_number(63) };
+	who->tid = random_below(2) ? who->pid : (uint32_t)random_number(31);
+	if (random_below(2))
+		random_text(who->user, sizeof(who->user), false);
+	if (random_below(2))
+		random_text(who->database, 9, true);
+	if (random_below(2))
+		random_text(who->client, sizeof(who->client), true);
+	if (random_below(2))
+		random_text(who->application, sizeof(who->application), true);
+	return who;
+}
 
 /* A few texts with literals, and any bytes. */
 static void random_query(struct statement *s)
@@ -170,7 +216,7 @@ static void random_rows(struct statement *s)
 
 static void random_error(struct statement *s)
 {
-	s->failed = random_below(2);
+	s->failed = s->unended = random_below(2);
 	if (!s->failed)
 		return;
 	s->error_code = (uint32_t)random_number(32);
@@ -181,26 +227,13 @@ static void random_error(struct statement *s)
 /* A statement with random members, many of them absent. */
 static struct statement random_statement(uint64_t start_ns)
 {
-	const struct engine *engine = engine_table[random_below(2)];
-	size_t which = random_below(5);
 	struct statement s = {
-		.engine = engine->name, .service = random_below(2) ? "mariadb" : "postgresql",
-		.otel_system = engine->otel_system, .version = servers[which].version,
-		.path = "/usr/sbin/db \xe2\x82\xac", .server = which < 4 ? &servers[which] : NULL,
-		.dialect = engine->dialect, .pid = 1 + (uint32_t)random_below(50),
+		.server = &servers[random_below(ARRAY_SIZE(servers))], .who = random_who(),
 		.start_ns = start_ns, .wall_ns = start_ns + 17000000000000000 + random_below(3),
-		.duration_ns = random_number(60), .has_uid = random_below(2),
-		.connection_id = random_number(63), .running = !random_below(20),
+		.duration_ns = random_number(60), .running = !random_below(20),
 		.has_status = random_below(2),
 	};
 
-	s.tid = s.pid + (uint32_t)random_below(2);
-	s.uid = s.has_uid ? (uint32_t)random_number(31) : 0;
-	s.container = *servers[which].container ? servers[which].container : NULL;
-	s.user = random_below(2) ? random_text(made.user, sizeof(made.user), false) : NULL;
-	s.database = random_below(2) ? random_text(made.database, 9, true) : NULL;
-	s.client = random_below(2) ? random_text(made.client, 50, true) : NULL;
-	s.application = random_below(2) ? random_text(made.application, 64, true) : NULL;
 	s.query_id = random_below(2) ? random_number(3) * 0x9e3779b97f4a7c15u : 0;
 	s.prepare = !s.running && !random_below(10);
 	random_error(&s);
@@ -265,19 +298,20 @@ static void random_info(struct lock_wait *wait)
 	wait->info = info;
 }
 
-static struct lock_wait random_wait(const struct target *target, uint64_t start_ns)
+static struct lock_wait random_wait(uint64_t start_ns)
 {
 	static const char *const kinds[] = { "relation", "tuple", "transactionid", "row", "",
 					     "advisory", "lwlock", "of a later version" };
 	struct lock_wait wait = {
-		.target = target, .event = &made.lock, .kind = kinds[random_below(8)],
+		.server = &servers[random_below(ARRAY_SIZE(servers))], .who = random_who(),
+		.event = &made.lock, .kind = kinds[random_below(8)],
 		.start_ns = start_ns, .wall_ns = start_ns + 17000000000000000,
 		.duration_ns = random_number(60), .running = random_below(2),
 		.joined = random_below(2), .ncycle = (unsigned int)random_below(3) * 8,
 	};
 
 	made.lock = (struct event_lock){
-		.pid = (uint32_t)random_number(31), .tid = (uint32_t)random_number(31),
+		.pid = wait.who->pid, .tid = wait.who->tid,
 		.flags = (uint32_t)random_below(32), .kind = (uint32_t)random_number(32),
 		.mode = (uint32_t)random_below(12), .block = (uint32_t)random_number(32),
 		.offset = (uint32_t)random_number(16),
@@ -294,19 +328,45 @@ static struct lock_wait random_wait(const struct target *target, uint64_t start_
 
 /* --- reading */
 
-/* Print an event as JSON. */
+/* Print what is known of a server and a session, but may be absent from JSON. */
+static void print_session(struct output *out, const struct server *server, const struct who *who)
+{
+	output_printf(out, "%s dialect %d, %s, user %d %u, session %u %u %llu",
+		      server->engine->name, (int)server->engine->dialect, server->otel_system,
+		      server->has_uid, server->uid, who->pid, who->tid,
+		      (unsigned long long)who->connection);
+	json_string(out, ", directory \"", server->directory);
+	json_string(out, ", user \"", who->user);
+	json_string(out, ", database \"", who->database);
+	json_string(out, ", client \"", who->client);
+	json_string(out, ", application \"", who->application);
+	output_char(out, '\n');
+}
+
+/* Print an event as JSON, and what that lacks. */
+static void print_statement(struct output *out, const struct statement *s)
+{
+	print_session(out, s->server, s->who);
+	output_string(out, s->unended ? "unended " : "");
+	field_json(out, s);
+}
+
+static void print_wait(struct output *out, const struct lock_wait *wait)
+{
+	print_session(out, wait->server, wait->who);
+	output_printf(out, "%u %u ", wait->event->pid, wait->event->tid);
+	locks_json_wait(out, wait);
+}
+
 static void print_event(struct output *out, const struct decode_event *event)
 {
-	const struct decode_server *from = event->server;
-	const struct json_server server = {
-		.engine = "e", .version = from ? from->version : "", .path = from ? from->path : "",
-		.container = from ? from->server.container : "", .pid = from ? from->server.pid : 0,
-	};
-
-	if (event->type == RECORDING_STATEMENT || event->type == RECORDING_TRANSACTION)
-		field_json(out, &event->statement);
-	else if (event->type == RECORDING_WAIT)
-		locks_json_wait(out, &event->wait, &server);
+	if (event->type == RECORDING_STATEMENT || event->type == RECORDING_TRANSACTION) {
+		CHECK(event->server == event->statement.server, "server");
+		print_statement(out, &event->statement);
+	} else if (event->type == RECORDING_WAIT) {
+		CHECK(event->server == event->wait.server, "server");
+		print_wait(out, &event->wait);
+	}
 }
 
 struct content {
@@ -495,7 +555,8 @@ static void make_transaction(struct statement *s, struct transaction *t)
 	s->prepare = s->has_status = s->has_rows = s->has_counts = false;
 	s->has_examined = s->has_lock = s->has_index = s->has_plan = false;
 	s->plan = 0;
-	s->failed = true;
+	s->failed = false;
+	s->unended = true;
 	s->error_code = s->fetches = 0;
 	s->sqlstate[0] = '\0';
 	s->query_id = 0;
@@ -507,10 +568,10 @@ static void make_transaction(struct statement *s, struct transaction *t)
 static void round_trip(void)
 {
 	int fd = record_begin(0, 0), want = file_new(), have = file_new();
-	struct target target = { .version = "11.4", .path = "/usr/sbin/db" };
 	struct content c;
 	size_t statements = 0, waits = 0, transactions = 0;
 
+	make_servers();
 	output_init(&sink, want);
 	for (int i = 0; i < 6000; i++) {
 		uint64_t start_ns = 1000 + random_number(62);
@@ -526,22 +587,13 @@ static void round_trip(void)
 				encode_transaction(&writer.encode, &s);
 				transactions++;
 			}
-			field_json(&sink, &s);
+			print_statement(&sink, &s);
 			statements++;
 		} else {
-			const struct server *server = random_below(2) ? &servers[1] : NULL;
-			const struct recorded_server of = { server, "box" };
-			const struct json_server shown = {
-				.engine = "e", .version = server ? server->version : target.version,
-				.path = target.path, .container = "box",
-				.pid = server ? server->pid : 0,
-			};
-			struct lock_wait wait;
+			struct lock_wait wait = random_wait(start_ns);
 
-			target.engine = engine_table[random_below(2)];
-			wait = random_wait(&target, start_ns);
-			encode_wait(&writer.encode, &wait, &of);
-			locks_json_wait(&sink, &wait, &shown);
+			encode_wait(&writer.encode, &wait);
+			print_wait(&sink, &wait);
 			waits++;
 		}
 		if (writer_due(&writer, (uint64_t)i * 20000000))
@@ -572,13 +624,15 @@ static void other_members(void)
 		{ .statements = UINT64_MAX },
 	};
 	const struct recorded_cost cost = { .cpu_ns = 5, .has_bpf = true, .bpf_ns = 0 };
+	const struct server server = {
+		.engine = engine_table[0], .product = "mariadb", .otel_system = "mysql",
+		.version = "1", .pid = 1, .has_uid = true, .directory = "/data",
+	};
 	struct statement s = random_statement(5000);
 	struct decode_event event;
 	int fd = record_begin(0, 0);
 
-	s.server = &servers[0];
-	s.has_uid = true;
-	s.uid = 0;
+	s.server = &server;
 	s.text = NULL;
 	s.original_len = 0;
 	s.parent = NULL;
@@ -589,11 +643,11 @@ static void other_members(void)
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
 	      event.option.key_len == 8 && !memcmp(event.option.value, "1000", 4), "option");
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATEMENT, "statement");
-	CHECK(event.statement.has_uid && !event.statement.uid, "uid");
-	CHECK(event.statement.dialect == s.dialect && !strcmp(event.statement.engine, s.engine) &&
-	      !strcmp(event.statement.otel_system, s.otel_system), "engine");
-	CHECK(event.server->known && event.server->server.has_directory &&
-	      !strcmp(event.server->server.directory, "/data") && !event.server->server.uid, "dir");
+	CHECK(event.server->has_uid && !event.server->uid, "uid");
+	CHECK(event.server->engine == server.engine &&
+	      !strcmp(event.server->product, server.product) &&
+	      !strcmp(event.server->otel_system, server.otel_system), "engine");
+	CHECK(event.server->pid == 1 && !strcmp(event.server->directory, "/data"), "dir");
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATUS, "status");
 	CHECK(event.end_ns == 77 && event.status.cost.has_bpf && !event.status.cost.bpf_ns &&
 	      event.status.cost.cpu_ns == 5, "cost");
@@ -605,11 +659,97 @@ static void other_members(void)
 	close(fd);
 }
 
+/* Append the events of @from to @to without the sessions, and without the one of a wait. */
+static void copy_without_sessions(struct encoder *to, const struct encoder *from)
+{
+	struct decoder d = { from->data, from->data + from->len, false };
+
+	while (d.at < d.end) {
+		uint64_t type = decode_number(&d), len = decode_number(&d);
+		const uint8_t *body = decode_bytes(&d, len);
+
+		if (type == RECORDING_SESSION)
+			continue;
+		/* The number of the first session takes a byte. */
+		len -= type == RECORDING_WAIT;
+		encode_number(to, type);
+		encode_number(to, len);
+		encode_bytes(to, body, len);
+	}
+}
+
+/* Check that a wait in @server is read with @who if an earlier recorder has written it. */
+static void check_old_wait(const struct server *server, const struct lock_info *info,
+			   const struct who *who)
+{
+	static const struct who session = {
+		.pid = 70, .tid = 71, .connection = 8, .user = "app", .database = "shop",
+		.client = "10.0.0.7", .application = "psql",
+	};
+	static struct encode encode;
+	static struct decode decode;
+	const struct event_lock lock = { .pid = 70, .tid = 71, .kind = 4, .field = { 5, 6, 7, 8 } };
+	struct lock_wait wait = {
+		.server = server, .who = &session, .event = &lock, .info = info, .kind = "row",
+		.start_ns = 5000, .wall_ns = 6000, .duration_ns = 3,
+	};
+	struct encoder events = { .limit = 1000 };
+	struct decode_event event;
+	size_t len;
+
+	encode_open(&encode);
+	encode_wait(&encode, &wait);
+	copy_without_sessions(&events, &encode.events);
+	CHECK(!encode.events.failed && !events.failed && !decode_open(&decode), "encode");
+	decode_block(&decode, events.data, events.len);
+	if (decode_next(&decode, &event) != 1 || event.type != RECORDING_WAIT) {
+		CHECK(false, "no wait");
+	} else {
+		wait.who = who;
+		output_init(&sink, -1);
+		print_wait(&sink, &wait);
+		len = sink.len;
+		print_event(&sink, &event);
+		CHECK(sink.len == 2 * len && !memcmp(sink.buf, sink.buf + len, len), "%.*s",
+		      (int)sink.len, sink.buf);
+		CHECK(!decode_next(&decode, &event), "the end");
+	}
+	decode_close(&decode);
+	encode_close(&encode);
+	encoder_free(&events);
+}
+
+/* Without its session, a wait has that of its backend, as far as it is known. */
+static void waits_without_sessions(void)
+{
+	const struct server found = {
+		.engine = engine_table[0], .product = "mariadb", .otel_system = "mysql",
+		.version = "8", .path = "/db", .pid = 5, .has_uid = true, .uid = 7,
+		.container = "web", .directory = "/data",
+	};
+	const struct server unfound = {
+		.engine = engine_table[1], .product = "mysql", .otel_system = "mysql",
+	};
+	const struct lock_info info = { .self = { .pid = 70, .connection = 9 } };
+	const struct who who = { .pid = 70, .tid = 71 };
+	const struct who connection = { .pid = 70, .tid = 71, .connection = 9 };
+
+	check_old_wait(&found, NULL, &who);
+	check_old_wait(&unfound, NULL, &who);
+	check_old_wait(&found, &info, &connection);
+}
+
+static const struct engine postgres = { .name = "postgresql" };
+static const struct server plain_server = {
+	.engine = &postgres, .product = "postgresql", .otel_system = "postgresql",
+	.version = "15", .path = "/p",
+};
+static const struct who plain_who = { .pid = 1, .tid = 1 };
+
 static struct statement plain_statement(uint64_t number, const char *text, size_t len)
 {
 	return (struct statement){
-		.engine = "postgresql", .service = "postgresql", .otel_system = "postgresql",
-		.version = "15", .path = "/p", .pid = 1, .tid = 1, .start_ns = 1000 + number,
+		.server = &plain_server, .who = &plain_who, .start_ns = 1000 + number,
 		.wall_ns = 1000 + number, .duration_ns = 1, .has_counts = true, .has_rows = true,
 		.rows = number, .sent = number, .text = text, .text_len = len,
 	};
@@ -619,7 +759,8 @@ static struct statement plain_statement(uint64_t number, const char *text, size_
 static void full_dictionaries(void)
 {
 	int fd = record_begin(0, 0), want = file_new(), have = file_new();
-	static char versions[900][8];
+	struct server server = plain_server;
+	struct who who = plain_who;
 	struct content c;
 	char text[64];
 
@@ -632,11 +773,12 @@ static void full_dictionaries(void)
 					      (char)('a' + which / 676), random_below(100));
 		struct statement s = plain_statement((uint64_t)i, text, len);
 
-		s.pid = s.tid = 1 + (uint32_t)which;
-		snprintf(versions[which % 900], sizeof(versions[0]), "%zu", which % 900);
-		s.version = versions[which % 900];
+		who.pid = who.tid = 1 + (uint32_t)which;
+		snprintf(server.version, sizeof(server.version), "%zu", which % 900);
+		s.server = &server;
+		s.who = &who;
 		encode_statement(&writer.encode, &s);
-		field_json(&sink, &s);
+		print_statement(&sink, &s);
 	}
 	CHECK(!writer_commit(&writer, RECORDING_END) && !output_flush(&sink), "end");
 	output_init(&sink, have);
@@ -922,6 +1064,7 @@ int main(void)
 	RUN(fingerprints_of_numbers);
 	RUN(round_trip);
 	RUN(other_members);
+	RUN(waits_without_sessions);
 	RUN(full_dictionaries);
 	RUN(recording_in_text);
 	RUN(block_limit);

@@ -75,10 +75,14 @@ static struct report *new_report(void)
 	return report;
 }
 
+static const struct engine engine = { .name = "postgresql" };
+static const struct server server = { .engine = &engine, .product = "postgresql" };
+static const struct who session = { .pid = 100, .tid = 100 };
+
 static struct statement statement(const char *text, uint64_t start_ms, uint64_t duration_ms)
 {
 	return (struct statement){
-		.engine = "postgresql", .service = "postgresql", .pid = 100, .tid = 100,
+		.server = &server, .who = &session,
 		.wall_ns = BEGIN + start_ms * MS, .duration_ns = duration_ms * MS,
 		.text = text, .text_len = text ? strlen(text) : 0,
 	};
@@ -232,15 +236,18 @@ static void extremes(void)
 	report_free(report);
 }
 
+/* Return a wait of the session in @event and @info, which is valid until the next one. */
 static struct lock_wait lock_wait(const struct event_lock *event, const struct lock_info *info,
 				  uint64_t start_ms, uint64_t duration_ms)
 {
-	static const struct engine engine = { .name = "postgresql" };
-	static const struct target target = { .engine = &engine };
+	static struct who who;
 
+	who = (struct who){ .pid = event->pid, .tid = event->tid,
+			    .connection = info->self.connection };
 	return (struct lock_wait){
-		.target = &target, .event = event, .info = info, .wall_ns = BEGIN + start_ms * MS,
-		.duration_ns = duration_ms * MS, .kind = "transactionid",
+		.server = &server, .who = &who, .event = event, .info = info,
+		.wall_ns = BEGIN + start_ms * MS, .duration_ns = duration_ms * MS,
+		.kind = "transactionid",
 	};
 }
 
@@ -449,8 +456,9 @@ static void moments(void)
 
 	for (unsigned int i = 0; i < 1000; i++) {
 		struct statement s = statement("select 1", i, 100);
+		const struct who who = { .pid = i };
 
-		s.pid = i;
+		s.who = &who;
 		report_statement(report, &s);
 	}
 	written = page(report);
@@ -482,6 +490,7 @@ static void connections(void)
 
 	report_wait(report, &wait);
 	event.pid = info.self.pid = info.holders[0].pid = 2000;
+	wait = lock_wait(&event, &info, 0, 1000);
 	report_wait(report, &wait);
 	written = page(report);
 	graph = strstr(written, "class=\"graph\"");
@@ -522,6 +531,7 @@ static void add_statements(struct report *report, unsigned int count)
 	for (unsigned int i = 0; i < count; i++) {
 		unsigned int which = i % 5;
 		struct event_breakdown why = { .used = 1 };
+		struct who who = { .pid = 100 + i % 20, .tid = 100 + i % 20, .user = "app" };
 		struct statement s;
 
 		state = state * 6364136223846793005u + 1442695040888963407u;
@@ -529,9 +539,8 @@ static void add_statements(struct report *report, unsigned int count)
 		s.duration_ns = 20000ull << (state >> 60) << which / 2;
 		if (i % 600 > 500)
 			s.duration_ns *= 64;
-		s.user = "app";
-		s.database = i % 3 ? "shop" : NULL;
-		s.pid = s.tid = 100 + i % 20;
+		strcpy(who.database, i % 3 ? "shop" : "");
+		s.who = &who;
 		s.has_rows = true;
 		s.rows = which;
 		s.failed = i % 97 == 0;
@@ -542,6 +551,15 @@ static void add_statements(struct report *report, unsigned int count)
 	}
 }
 
+/* Fill the @size bytes of @to with as much of the attacker's text as fits. */
+static void fill(char *to, size_t size)
+{
+	size_t len = size <= sizeof(hostile) ? size - 1 : sizeof(hostile) - 1;
+
+	memcpy(to, hostile, len);
+	to[len] = '\0';
+}
+
 /* Texts of an attacker in each place that has one. */
 static void add_hostile(struct report *report)
 {
@@ -549,11 +567,21 @@ static void add_hostile(struct report *report)
 	struct lock_info info = { .nholders = 1, .more = 3, .self = { .connection = 66 } };
 	struct lock_wait wait = lock_wait(&event, &info, 300000, 500);
 	struct statement s = statement(hostile, 400000, 3000);
+	struct engine hostile_engine = { .name = hostile };
+	struct server hostile_server = { .engine = &hostile_engine, .product = hostile };
+	struct who who = session;
 	char text[sizeof(hostile)];
 
 	memcpy(text, hostile, sizeof(text));
-	s.user = s.database = s.client = s.engine = s.service = hostile;
-	s.path = s.version = s.container = hostile;
+	fill(who.user, sizeof(who.user));
+	fill(who.database, sizeof(who.database));
+	fill(who.client, sizeof(who.client));
+	fill(who.application, sizeof(who.application));
+	fill(hostile_server.path, sizeof(hostile_server.path));
+	fill(hostile_server.version, sizeof(hostile_server.version));
+	fill(hostile_server.container, sizeof(hostile_server.container));
+	s.server = &hostile_server;
+	s.who = &who;
 	memcpy(s.sqlstate, "<\"'&>", 6);
 	s.failed = true;
 	report_statement(report, &s);
