@@ -161,7 +161,7 @@ def sources():
                       and os.path.join(where, name) != BUILD]
         for name in names:
             if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name in ("Makefile", "Makefile.inc") \
-                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.mk", "dbslower.spec") \
+                    or os.path.relpath(where, ROOT) in ("ci", ".ci") or name in ("sbom", "dbslower.mk", "dbslower.spec") \
                     or os.path.basename(where) == "initramfs-tools":
                 yield os.path.join(where, name)
 
