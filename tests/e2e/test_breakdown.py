@@ -770,4 +770,5 @@ def test_maria_waits_are_counted(maria, tool, wrap):
     assert counted(traced["sleep"]) == {"sleep": SLEEPS}, traced["sleep"].said()
     assert counted(traced["futex"]) == {"futex": SLEEPS}, traced["futex"].said()
     assert counted(traced["network"]) == counted(traced["poll"]) == {}
-    assert traced["futex"].histograms[0]["buckets"][0]["lt_ms"] >= 16.384, traced["futex"].said()
+    # Until a time that it computes before: one that is preempted in between waits for less than 10 ms.
+    assert traced["futex"].histograms[0]["p50_ms"] >= 9.7, traced["futex"].said()

@@ -191,7 +191,7 @@ def test_waits_of_sleep(postgres, stat, ways):
         assert counted(traced["network"]) == {}
         assert counted(traced["epoll_wait"]) == {"epoll_wait": SLEEPS}
     one = traced["sleep"].histograms[0]
-    assert one["buckets"][0]["lt_ms"] >= 16.384 and one["p50_ms"] >= 9.7, one
+    assert one["p50_ms"] >= 9.7, one	# a server that is preempted before its sleep sleeps less, until the same time
     assert f"{SLEEPS} waits shown" in traced["sleep"].stderr, traced["sleep"].said()
 
 
@@ -250,7 +250,7 @@ def test_match(postgres, stat, ways):
     assert counted(traced["user"], "user") == {"postgres": SLEEPS + 1}, traced["user"].said()
     assert counted(traced["status"], "status") == {"ok": SLEEPS, "error": 1}, traced["status"].said()
     one = {one["status"]: one for one in traced["status"].histograms}["ok"]
-    assert one["buckets"][0]["lt_ms"] >= 16.384 and one["p50_ms"] >= 9.7, one
+    assert one["p50_ms"] >= 9.7, one
 
 
 def test_waits_table(postgres, stat):
