@@ -150,7 +150,7 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 	summary->printed = loop->options.stat ? cmd->lines : loop->counted;
 	summary->printed_noun = loop->options.stat ? "lines" : NULL;
 	if (loop->ending)
-		summary->table_full += cmd->table.unsummed;
+		summary->lost[LOSS_TABLE_FULL] += cmd->table.unsummed;
 }
 
 static int cmd_locks_drain(struct loop *loop)

@@ -363,7 +363,7 @@ static void record_close(struct loop *loop)
 
 static const struct loop_ops record_ops = {
 	.size = sizeof(struct record), .noun = "statements",
-	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS, .report = LOOP_REPORT_TEXTS,
+	.losses = LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS, .report = LOOP_REPORT_TEXTS,
 	.run = record_run, .close = record_close, .begin = record_begin,
 	.drain = record_drain, .sleep = record_sleep, .tick = record_tick,
 	.running = record_running, .triggered = record_triggered, .detach = record_detach,

@@ -133,7 +133,7 @@ static void slow_close(struct loop *loop)
 
 static const struct loop_ops slow_ops = {
 	.size = sizeof(struct slow), .noun = "statements", .unfinished = "Still running:\n",
-	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS, .report = LOOP_REPORT_TEXTS,
+	.losses = LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS, .report = LOOP_REPORT_TEXTS,
 	.run = slow_run, .close = slow_close, .begin = slow_begin,
 	.drain = tracing_drain, .sleep = tracing_sleep, .tick = slow_tick,
 	.running = tracing_running, .detach = tracing_detach, .finish = slow_finish,

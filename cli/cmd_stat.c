@@ -343,7 +343,7 @@ static void stat_close(struct loop *loop)
 
 static const struct loop_ops stat_ops = {
 	.size = sizeof(struct stat), .noun = "statements",
-	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.losses = LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS,
 	.run = stat_run, .close = stat_close, .begin = stat_begin,
 	.drain = tracing_drain, .tick = stat_tick, .detach = tracing_detach,
 	.finish = stat_finish, .summary = stat_summary,

@@ -207,7 +207,7 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	tracing_summary(&top->tracing.loop, &summary);
 	head->uptime_ns = now - top->tracing.loop.start_ns;
 	head->wall_ns = top->ui->replay ? loop_wall(&top->tracing.loop) : 0;
-	head->lost = summary_events_lost(&summary);
+	head->lost = loss_events(&summary);
 	head->statements = cmd_top_rate(counts.statements - before->statements, ns);
 	head->errors = cmd_top_rate(counts.errors - before->errors, ns);
 	head->cpu = (counts.cpu_ns - before->cpu_ns) / (ns / 100000 + 1);
@@ -471,7 +471,7 @@ static void cmd_top_close(struct loop *loop)
 
 static const struct loop_ops cmd_top_ops = {
 	.size = sizeof(struct cmd_top), .noun = "statements",
-	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.losses = LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS,
 	.run = cmd_top_run, .close = cmd_top_close, .begin = cmd_top_begin,
 	.drain = tracing_drain, .tick = cmd_top_tick, .detach = cmd_top_detach,
 	.finish = cmd_top_finish, .summary = cmd_top_summary,

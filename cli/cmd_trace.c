@@ -351,9 +351,13 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 	*summary = (struct summary){
 		.statements = probes.probes,
 		.printed = trace_request_counts(&loop->options) ? trace->counted : loop->counted,
-		.ring_full = probes.ring_full, .table_full = probes.table_full,
-		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
-		.value_unreadable = trace->unreadable_values, .undecided = probes.undecided,
+		.lost = {
+			[LOSS_RING_FULL] = probes.ring_full, [LOSS_TABLE_FULL] = probes.table_full,
+			[LOSS_UNDECIDED] = probes.undecided,
+			[LOSS_TEXT_UNREADABLE] = trace->unreadable,
+			[LOSS_TEXT_TRUNCATED] = trace->cut,
+			[LOSS_VALUE_UNREADABLE] = trace->unreadable_values,
+		},
 		.users = probes.users,
 	};
 }
@@ -392,7 +396,7 @@ static void trace_close(struct loop *loop)
 }
 
 static const struct loop_ops trace_ops = {
-	.size = sizeof(struct trace), .noun = "hits", .losses = SUMMARY_TEXTS | SUMMARY_VALUES,
+	.size = sizeof(struct trace), .noun = "hits", .losses = LOSSES_OF_TEXTS | LOSSES_OF_VALUES,
 	.report = LOOP_REPORT_EVENTS,
 	.run = trace_run, .close = trace_close, .drain = trace_drain, .sleep = trace_sleep,
 	.tick = trace_tick, .detach = trace_detach, .finish = trace_finish,

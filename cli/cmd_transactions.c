@@ -62,7 +62,7 @@ static int transactions_run(struct loop *loop)
 
 static const struct loop_ops transactions_ops = {
 	.size = sizeof(struct transactions), .noun = "transactions", .unfinished = "Still open:\n",
-	.losses = SUMMARY_SESSIONS, .report = LOOP_REPORT_EVENTS,
+	.losses = LOSSES_OF_SESSIONS, .report = LOOP_REPORT_EVENTS,
 	.run = transactions_run, .close = tracing_close, .begin = transactions_begin,
 	.drain = tracing_drain, .sleep = tracing_sleep, .running = tracing_running,
 	.detach = tracing_detach, .summary = tracing_summary,

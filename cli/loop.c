@@ -35,7 +35,7 @@ uint64_t loop_wall(const struct loop *loop)
 
 unsigned int loop_losses(const struct loop *loop)
 {
-	return loop->ops->losses | (loop->options.max_overhead ? SUMMARY_LIMIT : 0);
+	return loop->ops->losses | (loop->options.max_overhead ? LOSSES_OF_LIMIT : 0);
 }
 
 void loop_wake(struct loop *loop, uint64_t ns)
@@ -269,9 +269,9 @@ static void loop_report(struct loop *loop)
 		return;
 	loop->reported_ns = now;
 	ops->summary(loop, &summary);
-	lost = summary_events_lost(&summary);
+	lost = loss_events(&summary);
 	if (ops->report == LOOP_REPORT_TEXTS)
-		lost += summary.text_unreadable;
+		lost += summary.lost[LOSS_TEXT_UNREADABLE];
 	if (lost == loop->reported)
 		return;
 	loop->reported = lost;
@@ -334,7 +334,7 @@ static int loop_summary(struct loop *loop, int err)
 	if (err != -EPIPE)
 		summary_message(&loop->err, ops->noun, &summary);
 	output_flush(&loop->err);
-	if (status == EXIT_OK && loop->options.strict && summary_lost(&summary))
+	if (status == EXIT_OK && loop->options.strict && loss_any(&summary))
 		status = EXIT_FAILED;
 	return status;
 }

@@ -34,7 +34,7 @@ struct loop_ops {
 	size_t size;			/* of the command's state, which is zeroed */
 	const char *noun;		/* of the events in the summary: "statements" */
 	const char *unfinished;		/* the line before events that have not ended; or NULL */
-	unsigned int losses;		/* in JSON, SUMMARY_* */
+	unsigned int losses;		/* in JSON, LOSSES_OF_* */
 	enum loop_report report;
 	/* Trace as the options ask for it, by loop_run(). Return the exit status. */
 	int (*run)(struct loop *loop);
@@ -113,7 +113,7 @@ struct loop {
 uint64_t loop_now(const struct loop *loop);
 uint64_t loop_wall(const struct loop *loop);
 
-/* Return the groups of losses, SUMMARY_*, that the command can have with its options. */
+/* Return the groups of losses, LOSSES_OF_*, that the command can have with its options. */
 unsigned int loop_losses(const struct loop *loop);
 
 /* Request a tick at @ns of loop_now(), which a recording otherwise does not wait for. */

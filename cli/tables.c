@@ -85,20 +85,16 @@ static void tables_messages(struct output *out)
 
 static void tables_losses(struct output *out)
 {
-	static struct summary none;	/* all zero; large */
-	unsigned int group;
-	const char *key;
-	uint64_t count;
-
 	output_string(out, "],\"losses\":[");
-	for (size_t i = 0; (key = summary_loss_at(&none, i, &count, &group)); i++) {
-		tables_row(out, i, "name", key);
-		json_string(out, ",\"words\":\"", summary_loss_words(i));
+	for (size_t i = 0; i < LOSSES; i++) {
+		tables_row(out, i, "name", loss_rows[i].name);
+		json_string(out, ",\"words\":\"", loss_rows[i].unit);
+		json_string(out, ",\"help\":\"", loss_rows[i].help);
 		output_char(out, '}');
 	}
 	output_string(out, "],\"losses_by_user\":[");
-	for (size_t i = 0; i < COUNTERS; i++)
-		tables_name(out, i, summary_counter_name(i));
+	for (unsigned int i = 0; i < COUNTERS; i++)
+		tables_name(out, i, loss_of_counter(i));
 }
 
 static void tables_breakdown(struct output *out)

@@ -551,23 +551,17 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 
 	*summary = (struct summary){
 		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
-		.ring_full = runtime_counter(rt, LOST_RING_FULL),
-		.table_full = runtime_counter(rt, LOST_TABLE_FULL) +
-			      rt->owners->lost_sum[LOST_TABLE_FULL],
-		.who_unknown = runtime_counter(rt, LOST_WHO),
-		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) +
-				     rt->owners->lost_sum[LOST_START_WITHOUT_END],
-		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
-		.text_unreadable = t->sink.text_unreadable,
-		.text_truncated = t->sink.text_truncated,
-		.text_dropped = e->text_dropped, .why_dropped = e->why_dropped,
+		.lost = {
+			[LOSS_TEXT_UNREADABLE] = t->sink.text_unreadable,
+			[LOSS_TEXT_TRUNCATED] = t->sink.text_truncated,
+			[LOSS_TEXT_DROPPED] = e->text_dropped, [LOSS_WHY_DROPPED] = e->why_dropped,
+		},
 		.untraced_ns = limit_untraced_ns(&t->limit),
 		.boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
 			    sessions_number_kept(&t->sessions),
 		.targets = t->discover.targets, .ntargets = t->discover.ntargets,
 	};
-	owners_report(rt->owners, &summary->users);
-	owners_report_files(rt->owners, &summary->servers);
+	loss_read(summary, rt);
 }
 
 void tracer_close(struct tracer *t)

@@ -168,19 +168,15 @@ static void put_tool(const struct exposition *e, const char *name, const char *t
 
 static void put_losses(const struct exposition *e)
 {
-	const char *cause;
-	unsigned int group;
-	uint64_t count;
-
 	put_family(e->out, "dbslower_", "losses", "counter", "Statements or texts lost, by cause.");
-	for (size_t i = 0; (cause = summary_loss_at(&e->tool->summary, i, &count, &group)); i++) {
-		if (group && !(group & e->tool->losses))
+	for (size_t i = 0; i < LOSSES; i++) {
+		if (!loss_is_of((enum loss)i, e->tool->losses))
 			continue;
 		output_string(e->out, "dbslower_losses_total");
 		put_label(e->out, '{', "file", e->tool->path);
-		put_label(e->out, ',', "cause", cause);
+		put_label(e->out, ',', "cause", loss_rows[i].name);
 		output_string(e->out, "} ");
-		put_value(e->out, count, 0);
+		put_value(e->out, e->tool->summary.lost[i], 0);
 	}
 }
 
@@ -211,7 +207,7 @@ void openmetrics_put(struct output *out, const struct metrics *metrics,
 	put_tool(&e, "events", "counter", "Statements that the BPF programs counted.",
 		 tool->summary.statements);
 	put_tool(&e, "cpu_seconds", "counter", "CPU time of dbslower.", tool->cpu_ns);
-	if (tool->losses & SUMMARY_LIMIT)
+	if (tool->losses & LOSSES_OF_LIMIT)
 		put_tool(&e, "untraced_seconds", "counter", "Time of files without probes.",
 			 tool->summary.untraced_ns);
 	if (tool->has_bpf)

@@ -19,7 +19,7 @@ struct metrics_tool {
 	uint64_t cpu_ns, bpf_ns;	/* of this process, and of the BPF programs */
 	uint64_t running;		/* statements now */
 	uint64_t start_ns, now_ns;	/* CLOCK_REALTIME */
-	unsigned int losses;		/* SUMMARY_* */
+	unsigned int losses;		/* LOSSES_OF_* */
 	struct summary summary;
 };
 

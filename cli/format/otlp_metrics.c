@@ -111,16 +111,13 @@ static void put_parts(struct request *r, const struct metrics_series *series)
 static void put_tool(struct request *r)
 {
 	const struct metrics_tool *tool = r->tool;
-	unsigned int group;
-	const char *cause;
-	uint64_t count;
 
 	begin_metric(r, "losses", "1", "sum");
-	for (size_t i = 0; (cause = summary_loss_at(&tool->summary, i, &count, &group)); i++) {
-		if (group && !(group & tool->losses))
+	for (size_t i = 0; i < LOSSES; i++) {
+		if (!loss_is_of((enum loss)i, tool->losses))
 			continue;
-		begin_point(r, NULL, "dbslower.cause", cause);
-		put_value(r, count, false);
+		begin_point(r, NULL, "dbslower.cause", loss_rows[i].name);
+		put_value(r, tool->summary.lost[i], false);
 	}
 	output_string(r->out, "]}}");
 	begin_metric(r, "events", "{statement}", "sum");
@@ -131,7 +128,7 @@ static void put_tool(struct request *r)
 	begin_point(r, NULL, NULL, NULL);
 	put_value(r, tool->cpu_ns, true);
 	output_string(r->out, "]}}");
-	if (!(tool->losses & SUMMARY_LIMIT))
+	if (!(tool->losses & LOSSES_OF_LIMIT))
 		return;
 	begin_metric(r, "untraced.time", "s", "sum");
 	begin_point(r, NULL, NULL, NULL);

@@ -258,16 +258,13 @@ void report_wait(struct report *r, const struct lock_wait *wait)
 
 void report_losses(struct report *r, const struct summary *summary)
 {
-	unsigned int group;
-	const char *name;
-	uint64_t count;
-
 	r->nlosses = 0;
 	r->has_losses = true;
 	r->boundary = summary->boundary;
-	for (size_t i = 0; (name = summary_loss_at(summary, i, &count, &group)); i++)
-		if (count && r->nlosses < REPORT_LOSSES)
-			r->losses[r->nlosses++] = (struct report_loss){ name, count };
+	for (size_t i = 0; i < LOSSES; i++)
+		if (summary->lost[i])
+			r->losses[r->nlosses++] = (struct report_loss){ loss_rows[i].name,
+									summary->lost[i] };
 }
 
 void report_damage(struct report *r, const char *text)

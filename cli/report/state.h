@@ -12,7 +12,6 @@
 #define REPORT_ENGINES	16
 #define REPORT_SERVERS	64
 #define REPORT_DAMAGES	32
-#define REPORT_LOSSES	16
 
 struct report_server {
 	char *engine, *version, *path, *container;	/* owned; "": unknown */
@@ -47,7 +46,7 @@ struct report {
 	unsigned int nengines, nservers, more_servers;
 	char *damages[REPORT_DAMAGES];	/* owned */
 	unsigned int ndamages, more_damages;
-	struct report_loss losses[REPORT_LOSSES];
+	struct report_loss losses[LOSSES];
 	unsigned int nlosses;
 	uint64_t boundary;
 	bool has_losses;

@@ -613,12 +613,9 @@ void locks_summary(const struct locks *l, struct summary *summary)
 {
 	*summary = (struct summary){
 		.statements = runtime_counter(&l->rt, COUNT_STATEMENTS),
-		.ring_full = runtime_counter(&l->rt, LOST_RING_FULL),
-		.table_full = runtime_counter(&l->rt, LOST_TABLE_FULL),
 		.targets = l->discover.targets, .ntargets = l->discover.ntargets,
 	};
-	owners_report(l->rt.owners, &summary->users);
-	owners_report_files(l->rt.owners, &summary->servers);
+	loss_read(summary, &l->rt);
 }
 
 void locks_close(struct locks *l)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "bpf/plan.h"
 #include "db/engines.h"
 #include "db/recording/shape.h"
@@ -522,15 +523,21 @@ static int decode_wait(struct decode *d, struct decoder *body, struct decode_eve
 
 static void decode_summary(struct decoder *body, struct summary *s)
 {
+	static const enum loss order[] = RECORDING_LOSSES;
+
 	*s = (struct summary){ .statements = decode_number(body) };
-	s->ring_full = decode_number(body);
-	s->table_full = decode_number(body);
-	s->start_without_end = decode_number(body);
-	s->end_without_start = decode_number(body);
-	s->who_unknown = decode_number(body);
-	s->text_unreadable = decode_number(body);
-	s->text_truncated = decode_number(body);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		s->lost[order[i]] = decode_number(body);
 	s->boundary = decode_number(body);
+}
+
+static void decode_limit(struct decoder *body, struct summary *s)
+{
+	static const enum loss order[] = RECORDING_LIMIT_LOSSES;
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		s->lost[order[i]] = decode_number(body);
+	s->untraced_ns = decode_number(body);
 }
 
 static int decode_status(struct decode *d, struct decoder *body, struct decode_event *event)
@@ -544,11 +551,8 @@ static int decode_status(struct decode *d, struct decoder *body, struct decode_e
 	event->status.cost.bpf_ns = bpf_ns ? bpf_ns - 1 : 0;
 	decode_summary(body, &event->status.statements);
 	decode_summary(body, &event->status.waits);
-	if (body->at < body->end) {
-		event->status.statements.text_dropped = decode_number(body);
-		event->status.statements.why_dropped = decode_number(body);
-		event->status.statements.untraced_ns = decode_number(body);
-	}
+	if (body->at < body->end)
+		decode_limit(body, &event->status.statements);
 	return body->failed ? -EBADMSG : 1;
 }
 

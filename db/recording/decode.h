@@ -10,6 +10,7 @@
 #include "db/engine.h"
 #include "db/event.h"
 #include "db/locks/info.h"
+#include "db/loss.h"
 #include "db/recording/codec.h"
 #include "db/recording/encode.h"
 #include "db/recording/format.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "bpf/event.h"
 #include "bpf/lock_event.h"
 #include "db/engine.h"
@@ -458,15 +459,27 @@ void encode_wait(struct encode *e, const struct lock_wait *wait)
 
 static void encode_summary(struct encoder *body, const struct summary *s)
 {
+	static const enum loss order[] = RECORDING_LOSSES;
+
 	encode_number(body, s->statements);
-	encode_number(body, s->ring_full);
-	encode_number(body, s->table_full);
-	encode_number(body, s->start_without_end);
-	encode_number(body, s->end_without_start);
-	encode_number(body, s->who_unknown);
-	encode_number(body, s->text_unreadable);
-	encode_number(body, s->text_truncated);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		encode_number(body, s->lost[order[i]]);
 	encode_number(body, s->boundary);
+}
+
+/* Append what was left out for the overhead limit, if anything was. */
+static void encode_limit(struct encoder *body, const struct summary *s)
+{
+	static const enum loss order[] = RECORDING_LIMIT_LOSSES;
+	uint64_t any = s->untraced_ns;
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		any |= s->lost[order[i]];
+	if (!any)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		encode_number(body, s->lost[order[i]]);
+	encode_number(body, s->untraced_ns);
 }
 
 void encode_status(struct encode *e, uint64_t now_ns, const struct summary *statements,
@@ -477,11 +490,7 @@ void encode_status(struct encode *e, uint64_t now_ns, const struct summary *stat
 	encode_number(&e->body, cost->has_bpf ? 1 + cost->bpf_ns : 0);
 	encode_summary(&e->body, statements);
 	encode_summary(&e->body, waits);
-	if (statements->text_dropped || statements->why_dropped || statements->untraced_ns) {
-		encode_number(&e->body, statements->text_dropped);
-		encode_number(&e->body, statements->why_dropped);
-		encode_number(&e->body, statements->untraced_ns);
-	}
+	encode_limit(&e->body, statements);
 	encode_event(e, RECORDING_STATUS, &e->body);
 	encode_time(e, now_ns);
 }

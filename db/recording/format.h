@@ -36,6 +36,13 @@ enum recording_type {
 	RECORDING_TYPES
 };
 
+/* The losses of a status, in their order; and those for the overhead limit, which follow. */
+#define RECORDING_LOSSES						\
+	{ LOSS_RING_FULL, LOSS_TABLE_FULL, LOSS_START_WITHOUT_END,	\
+	  LOSS_END_WITHOUT_START, LOSS_WHO_UNKNOWN, LOSS_TEXT_UNREADABLE,	\
+	  LOSS_TEXT_TRUNCATED }
+#define RECORDING_LIMIT_LOSSES	{ LOSS_TEXT_DROPPED, LOSS_WHY_DROPPED }
+
 /* Flags of a statement. The first ones are frequent: flags below 128 take one byte. */
 #define RECORDED_TEXT		0x01
 #define RECORDED_STATUS		0x02	/* success and failure are distinguished */

@@ -159,7 +159,7 @@ void replay_rewind(struct replay *r)
 	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
 	r->seen = r->sink.text_unreadable = r->sink.text_truncated = 0;
 	r->ended = r->cut = r->based = false;
-	r->earlier = r->earlier_waits = (struct summary){ .ring_full = 0 };
+	r->earlier = r->earlier_waits = (struct summary){ .statements = 0 };
 	r->statements = r->waits = r->earlier;
 	replay_fetch(r);
 }
@@ -279,19 +279,14 @@ static void replay_wait(struct replay *r, const struct decode_event *event)
 /* Return the losses in @now that are not in @before. */
 static struct summary summary_since(const struct summary *now, const struct summary *before)
 {
-	return (struct summary){
-		.ring_full = now->ring_full - before->ring_full,
-		.table_full = now->table_full - before->table_full,
-		.start_without_end = now->start_without_end - before->start_without_end,
-		.end_without_start = now->end_without_start - before->end_without_start,
-		.who_unknown = now->who_unknown - before->who_unknown,
-		.text_unreadable = now->text_unreadable - before->text_unreadable,
-		.text_truncated = now->text_truncated - before->text_truncated,
+	struct summary since = {
 		.boundary = now->boundary - before->boundary,
-		.text_dropped = now->text_dropped - before->text_dropped,
-		.why_dropped = now->why_dropped - before->why_dropped,
 		.untraced_ns = now->untraced_ns - before->untraced_ns,
 	};
+
+	for (size_t i = 0; i < LOSSES; i++)
+		since.lost[i] = now->lost[i] - before->lost[i];
+	return since;
 }
 
 /* Keep the losses since the first event that is reported. */
@@ -410,8 +405,8 @@ void replay_summary(const struct replay *r, struct summary *summary, bool waits)
 	summary->statements = r->seen;
 	if (waits)
 		return;
-	summary->text_unreadable = r->sink.text_unreadable;
-	summary->text_truncated = r->sink.text_truncated;
+	summary->lost[LOSS_TEXT_UNREADABLE] = r->sink.text_unreadable;
+	summary->lost[LOSS_TEXT_TRUNCATED] = r->sink.text_truncated;
 }
 
 const struct reader_damage *replay_damage(const struct replay *r)

@@ -293,7 +293,7 @@ static void selftest_burst(struct selftest *test)
 	}
 	tracer_drain(test->tracer);
 	tracer_summary(test->tracer, &after);
-	lost = after.ring_full - before.ring_full;
+	lost = after.lost[LOSS_RING_FULL] - before.lost[LOSS_RING_FULL];
 	step_end(test, lost && test->seen && test->seen + lost == BURST && !test->wrong,
 		 "of %d statements %llu came, %llu of them damaged, and %llu were counted as lost",
 		 BURST, (unsigned long long)test->seen, (unsigned long long)test->wrong,

@@ -132,5 +132,13 @@ def test_names_in_tables(name):
     assert sorted(found) == sorted(set(DEFS[name]["properties"]) - {"server", "uid", "several"})
 
 
+def test_losses_are_explained():
+    """By the schema in the words of the code, and by the manual."""
+    losses = {row["name"]: row["help"] for row in tables()["losses"]}
+    assert losses == {name: one["description"] for name, one in DEFS["lost"]["properties"].items()}
+    page = re.search(r"^\.It Cm ring_full$.*?^\.El$", source("cli", "dbslower.8"), re.M | re.S)[0]
+    assert sorted(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.M)))) == sorted(losses)
+
+
 def test_doctor_prints_one_object():
     assert [one["type"] for one in parsed(run("doctor", "--json").stdout.splitlines())] == ["doctor"]

@@ -682,9 +682,12 @@ static void json_lines(void)
 	static const struct who unknown = { .pid = 25776, .tid = 25777 };
 	struct statement st = whole;
 	static const struct summary sum = {
-		.statements = 10, .printed = 9, .ring_full = 8, .table_full = 7,
-		.start_without_end = 6, .end_without_start = 5, .who_unknown = 2,
-		.text_unreadable = 4, .text_truncated = 3, .boundary = 1,
+		.statements = 10, .printed = 9, .boundary = 1,
+		.lost = {
+			[LOSS_RING_FULL] = 8, [LOSS_TABLE_FULL] = 7, [LOSS_START_WITHOUT_END] = 6,
+			[LOSS_END_WITHOUT_START] = 5, [LOSS_WHO_UNKNOWN] = 2,
+			[LOSS_TEXT_UNREADABLE] = 4, [LOSS_TEXT_TRUNCATED] = 3,
+		},
 	};
 
 	sink_start();
@@ -714,7 +717,7 @@ static void json_lines(void)
 
 	sink_start();
 	summary_json(&sink, 1700000000000000000, "statements",
-		     SUMMARY_SESSIONS | SUMMARY_TEXTS, &sum);
+		     LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS, &sum);
 	sink_take();
 	CHECK(!strncmp(seen, "{\"type\":\"summary\",\"time\":\"20", 27), "%s", seen);
 	CHECK(!strcmp(strchr(seen, 'Z'), "Z\",\"statements\":10,\"printed\":9,\"lost\":"

@@ -617,10 +617,11 @@ static void other_members(void)
 {
 	static struct reader reader;
 	const struct summary sums[2] = {
-		{ .statements = 1, .ring_full = 2, .table_full = 3, .start_without_end = 4,
-		  .end_without_start = 5, .who_unknown = 6, .text_unreadable = 7,
-		  .text_truncated = 8, .boundary = 9, .text_dropped = 10, .why_dropped = 11,
-		  .untraced_ns = 12 },
+		{ .statements = 1, .boundary = 9, .untraced_ns = 12, .lost = {
+			[LOSS_RING_FULL] = 2, [LOSS_TABLE_FULL] = 3, [LOSS_START_WITHOUT_END] = 4,
+			[LOSS_END_WITHOUT_START] = 5, [LOSS_WHO_UNKNOWN] = 6,
+			[LOSS_TEXT_UNREADABLE] = 7, [LOSS_TEXT_TRUNCATED] = 8,
+			[LOSS_TEXT_DROPPED] = 10, [LOSS_WHY_DROPPED] = 11 } },
 		{ .statements = UINT64_MAX },
 	};
 	const struct recorded_cost cost = { .cpu_ns = 5, .has_bpf = true, .bpf_ns = 0 };

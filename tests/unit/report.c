@@ -358,7 +358,7 @@ static void states(void)
 	struct statement s = statement("select pg_sleep(9)", 0, 9000);
 	struct transaction transaction = { .open = true };
 	struct report *report = new_report();
-	struct summary summary = { .ring_full = 12, .boundary = 3 };
+	struct summary summary = { .lost[LOSS_RING_FULL] = 12, .boundary = 3 };
 	char *written;
 
 	s.running = true;
