@@ -8,7 +8,6 @@
 
 #include "cli/banner.h"
 #include "cli/command.h"
-#include "cli/format/escape.h"
 #include "cli/format/locks_graph.h"
 #include "cli/format/locks_json.h"
 #include "cli/format/locks_table.h"

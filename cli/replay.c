@@ -9,7 +9,6 @@
 #include "base/base.h"
 #include "cli/banner.h"
 #include "cli/format/escape.h"
-#include "cli/format/json.h"
 #include "cli/message.h"
 #include "host/open.h"
 #include "loader/sandbox.h"

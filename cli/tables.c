@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/format/fields.h"
 #include "cli/format/json.h"
-#include "cli/format/summary.h"
+#include "db/loss.h"
 #include "cli/message.h"
 #include "cli/option/option.h"
 #include "db/session/breakdown.h"

@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "db/engines.h"
+#include "host/clock.h"
 #include "host/process.h"
-#include "sql/fingerprint.h"
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
+#define AGAIN_NS	1000000000u	/* between two searches of a server that was not found */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread ID is reused within this time */
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
@@ -113,6 +114,15 @@ static bool identity_plausible(const struct event_identity *event)
 	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
 }
 
+/* Drop all servers if there are too many. */
+static void enrich_limit_servers(struct enrich *e)
+{
+	if (!servers_full(&e->servers))
+		return;
+	identity_forget_servers(&e->identities);
+	servers_clear(&e->servers);
+}
+
 /*
  * Find the server of the session of @entry in process @pid of user *@uid, NULL: unknown, unless it
  * is known. To be called as early as possible: a backend may exit soon.
@@ -120,16 +130,23 @@ static bool identity_plausible(const struct event_identity *event)
 static void enrich_server(struct enrich *e, const struct target *target, uint32_t pid,
 			  const uint32_t *uid, struct identity_entry *entry)
 {
-	const struct server *known = entry->server;
+	const struct server *known = entry->target_id == target->id ? entry->server : NULL, *found;
+	uint64_t now_ns;
 
-	if (known && known->pid && uid && known->uid == *uid && entry->target_id == target->id)
+	if (known && known->pid && (!uid || known->uid == *uid))
 		return;
-	if (servers_full(&e->servers)) {
-		identity_forget_servers(&e->identities);
-		servers_clear(&e->servers);
-	}
-	entry->server = servers_of(&e->servers, target, pid, uid);
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	if (known && known->has_uid == (uid != NULL) && now_ns < entry->again_ns)
+		return;
+	/* It may forget the one that is known. */
+	enrich_limit_servers(e);
+	known = entry->target_id == target->id ? entry->server : NULL;
+	found = servers_of(&e->servers, target, pid, uid);
+	/* Of a process that has exited meanwhile, less is found than before. */
+	if (!known || known->uid != found->uid || found->pid || *found->container)
+		entry->server = found;
 	entry->target_id = target->id;
+	entry->again_ns = now_ns + AGAIN_NS;
 }
 
 /* Struct offsets vary between releases; they are trusted only after they match a process title. */
@@ -195,6 +212,31 @@ static bool enrich_uid(const struct enrich *e, const struct event_statement *eve
 	return true;
 }
 
+/* Return what is known of all servers of @target. */
+static const struct server *enrich_file(struct enrich *e, const struct target *target)
+{
+	enrich_limit_servers(e);
+	return servers_of_file(&e->servers, target);
+}
+
+/* Return the session of @event, with its server; NULL if there is no memory. */
+static struct identity_entry *enrich_session(struct enrich *e, const struct target *target,
+					     const struct event_statement *event)
+{
+	struct identity_entry *entry = identity_of(&e->identities, target->engine, event->tid);
+	uint32_t owner = 1u + event->head.owner, uid;
+	bool by_owner = !(event->flags & SESSION_ADDED) || !(event->flags & SESSION_OPEN), has_uid;
+
+	/* To ask for the user of each statement would be a system call. */
+	if (!entry || (entry->server && entry->server->pid && entry->owner == owner &&
+		       entry->target_id == target->id))
+		return entry;
+	has_uid = enrich_uid(e, event, &uid);
+	enrich_server(e, target, event->pid, has_uid ? &uid : NULL, entry);
+	entry->owner = has_uid && by_owner ? owner : 0;
+	return entry;
+}
+
 /* Add the server and the session, with @connection, the server's number of it. */
 static void enrich_who(struct enrich *e, const struct event_statement *event, uint64_t connection,
 		       struct statement *s)
@@ -202,30 +244,37 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, ui
 	const struct target *target = enrich_target(e, event->target_id);
 	struct identity_entry *entry = NULL;
 	struct who *who = &e->who;
-	uint32_t uid;
 
 	if (e->config.identify)
-		entry = identity_of(&e->identities, target->engine, event->tid);
-	if (entry) {
-		bool has_uid = enrich_uid(e, event, &uid);
-
-		enrich_server(e, target, event->pid, has_uid ? &uid : NULL, entry);
-		who = &entry->who;
-	}
+		entry = enrich_session(e, target, event);
 	if (entry && event->flags & SESSION_UNNAMED) {
-		e->who = entry->who;
-		*e->who.application = '\0';
-		who = &e->who;
+		*who = entry->who;
+		*who->application = '\0';
 	} else if (entry) {
 		identity_settle(entry, event);
+		who = &entry->who;
 	} else {
-		e->who = (struct who){ .pid = 0 };
+		*who = (struct who){ .pid = 0 };
 	}
 	who->pid = event->pid;
 	who->tid = event->tid;
 	who->connection = connection;
-	s->server = entry ? entry->server : servers_of_file(&e->servers, target);
+	s->server = entry ? entry->server : enrich_file(e, target);
 	s->who = who;
+}
+
+/* The same of a running statement whose session is not a thread: who runs it comes with its end. */
+static void enrich_unnamed(struct enrich *e, const struct event_statement *event,
+			   struct statement *s)
+{
+	uint32_t uid;
+	bool has_uid = enrich_uid(e, event, &uid);
+
+	enrich_limit_servers(e);
+	e->who = (struct who){ .pid = event->pid, .tid = event->tid };
+	s->server = servers_of(&e->servers, enrich_target(e, event->target_id), event->pid,
+			       has_uid ? &uid : NULL);
+	s->who = &e->who;
 }
 
 /* If a session is not a thread, the identity comes with each statement: drop that of @event. */
@@ -286,6 +335,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 		/* A Parse that only prepares is not counted. */
 		e->half_seen += !statement_is_prepare(event) && event->start_ns < detach_ns;
 		e->unseen += !statement_is_prepare(event);
+		enrich_leave(e, event);
 		return;
 	}
 	s.duration_ns = event->duration_ns;
@@ -330,7 +380,10 @@ void enrich_running(struct enrich *e, const struct event_statement *event, bool 
 
 	s.running = true;
 	s.duration_ns = now_ns - event->start_ns - event->duration_ns;
-	enrich_who(e, event, 0, &s);
+	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)
+		enrich_unnamed(e, event, &s);
+	else
+		enrich_who(e, event, 0, &s);
 	sink_statement(e->config.sink, &s, event->head.owner);
 }
 

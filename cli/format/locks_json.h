@@ -3,10 +3,9 @@
 #ifndef CLI_FORMAT_LOCKS_JSON_H
 #define CLI_FORMAT_LOCKS_JSON_H
 
-#include "cli/format/json.h"
 #include "cli/format/locks_table.h"
 
-/* Append the line of a wait in @server. */
+/* Append the line of a wait. */
 void locks_json_wait(struct output *out, const struct lock_wait *wait);
 
 /* Append the line of a sum over @server. */

@@ -8,7 +8,6 @@
 
 #include "cli/format/escape.h"
 #include "cli/format/otlp.h"
-#include "db/discover/servers.h"
 #include "loader/owners.h"
 
 #define LABEL_MAX	256	/* bytes, with the NUL */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/format/escape.h"
-#include "cli/format/summary.h"
 #include "cli/version.h"
 #include "db/session/breakdown.h"
 #include "host/clock.h"

@@ -13,7 +13,6 @@
 #include "cli/format/json.h"
 #include "cli/format/uuid.h"
 #include "cli/version.h"
-#include "db/discover/servers.h"
 #include "db/session/breakdown.h"
 #include "host/clock.h"
 #include "host/open.h"

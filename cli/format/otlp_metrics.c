@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/format/json.h"
-#include "cli/format/summary.h"
 #include "cli/version.h"
 #include "db/session/breakdown.h"
 

@@ -3,7 +3,6 @@
 #ifndef CLI_FORMAT_SERVER_SET_H
 #define CLI_FORMAT_SERVER_SET_H
 
-#include "cli/format/json.h"
 #include "db/discover/discover.h"
 
 #define SERVER_SET_ENGINES	4	/* more than there are at a time */
@@ -15,7 +14,7 @@ struct server_set {
 };
 
 /* Add a server. */
-void server_set_add(struct server_set *set, const struct server_info *server);
+void server_set_add(struct server_set *set, const struct server_info *info);
 
 /* Return what the servers of the engine of this name, borrowed, have in common. */
 struct server server_set_common(const struct server_set *set, const char *engine);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/format/summary.h"
 #include "cli/report/page.h"
 #include "cli/report/state.h"
 

@@ -162,6 +162,9 @@ static const struct server *servers_search(struct servers *servers, const struct
 	}
 	if (known)
 		return known;
+	/* That of the file is another server's. */
+	if (target->version_vaddr)
+		memset(server.version, 0, sizeof(server.version));
 	target_read_version(target, &process, server.version);
 	describe_product(&server);
 	if (own)
@@ -214,12 +217,13 @@ const struct server *servers_of(struct servers *servers, const struct target *ta
 
 const struct server *servers_of_file(struct servers *servers, const struct target *target)
 {
-	if (!servers->file || servers->file_id != target->id ||
-	    strcmp(servers->file->version, target->version)) {
-		servers->file = servers_partly(servers, target, NULL, "");
-		servers->file_id = target->id;
-	}
-	return servers->file;
+	struct servers_file *file = &servers->files[target->id % SERVERS_FILES];
+
+	if (!file->server || file->target_id != target->id ||
+	    strcmp(file->server->version, target->version))
+		*file = (struct servers_file){ servers_partly(servers, target, NULL, ""),
+					       target->id };
+	return file->server;
 }
 
 bool servers_full(const struct servers *servers)
@@ -238,6 +242,6 @@ void servers_clear(struct servers *servers)
 		}
 	}
 	memset(servers->known, 0, sizeof(servers->known));
-	servers->file = NULL;
+	memset(servers->files, 0, sizeof(servers->files));
 	servers->count = 0;
 }

@@ -15,6 +15,7 @@
 #define SERVERS_BUCKETS	256
 #define SERVERS_KNOWN	256
 #define SERVERS_MAINS	64
+#define SERVERS_FILES	16
 
 struct server_entry;
 
@@ -28,8 +29,10 @@ struct servers {
 		uint32_t target_id, pid;
 		uint64_t until_ns;	/* CLOCK_MONOTONIC; then the PID may have been reused */
 	} known[SERVERS_KNOWN];
-	const struct server *file;	/* the last one of servers_of_file(), .. */
-	uint32_t file_id;		/* .. of this target */
+	struct servers_file {
+		const struct server *server;	/* of servers_of_file(); NULL: unused */
+		uint32_t target_id;
+	} files[SERVERS_FILES];
 	struct server unknown;		/* if there is no memory */
 	/* The main processes that may run. */
 	struct servers_main {

@@ -103,52 +103,60 @@ static const struct server *locks_server(struct locks *l, const struct event_loc
 {
 	const struct target *target = &l->discover.targets[event->target_id];
 
-	if (servers_full(&l->servers))
+	if (servers_full(&l->servers)) {
+		for (struct lock_waiter *w = l->waiting.first; w; w = w->next)
+			w->server = NULL;
 		servers_clear(&l->servers);
+	}
 	if (!l->config.identify)
 		return servers_of_file(&l->servers, target);
 	return servers_of(&l->servers, target, event->pid, &event->uid);
 }
 
-/* Read what the process title of a session does not have, from its memory. */
-static void session_read(const struct target *target, const struct event_lock *event,
-			 struct who *who)
+/*
+ * Read the name of the application, which the process title does not have, from the memory of the
+ * process, within the time for the waits of its user.
+ */
+static void locks_application(struct locks *l, const struct event_lock *event, char name[64])
 {
+	const struct target *target = &l->discover.targets[event->target_id];
+	uint32_t *spent_us = &l->resolve_us[event->head.owner % OWNERS];
+	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
 	struct process process;
 	struct process_memory memory;
 
-	if (!target->places.application ||
-	    process_read(event->pid, engine_is_executable, &process) ||
-	    !process_file_same(&process.file, &target->file) ||
-	    process_memory_open_program(&process, target->lowest_vaddr, &memory))
+	if (!target->places.application || !locks_may_read(l, begun, *spent_us))
 		return;
-	backend_application(&memory, &target->places, who->application);
-	process_memory_close(&memory);
+	if (!process_read(event->pid, engine_is_executable, &process) &&
+	    process_file_same(&process.file, &target->file) &&
+	    !process_memory_open_program(&process, target->lowest_vaddr, &memory)) {
+		backend_application(&memory, &target->places, name);
+		process_memory_close(&memory);
+	}
+	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
 }
 
 /* Set @who to the session that waits, of which @info was read, or NULL. */
 static void locks_who(struct locks *l, const struct event_lock *event, const struct lock_info *info,
 		      struct who *who)
 {
-	const struct target *target = &l->discover.targets[event->target_id];
+	const struct engine *engine = l->discover.targets[event->target_id].engine;
+	const struct identity_entry *entry = NULL;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct identity_entry *entry = NULL;
 
 	*who = (struct who){ .pid = 0 };
 	if (now >= l->forget_ns) {
 		identity_clear(&l->identities);
 		l->forget_ns = now + FORGET_NS;
 	}
-	if (l->config.identify && target->engine->identify)
-		entry = identity_of(&l->identities, target->engine, event->tid);
+	if (l->config.identify && engine->identify)
+		entry = identity_of(&l->identities, engine, event->tid);
 	else if (info)
 		*who = info->who;
-	if (entry && !entry->who.pid) {
-		session_read(target, event, &entry->who);
-		entry->who.pid = event->pid;
-	}
-	if (entry)
+	if (entry) {
 		*who = entry->who;
+		locks_application(l, event, who->application);
+	}
 	who->pid = event->pid;
 	who->tid = event->tid;
 	who->connection = info ? info->self.connection : 0;
@@ -159,6 +167,8 @@ static void waiter_name(struct locks *l, struct lock_waiter *w, const struct loc
 {
 	const struct engine *engine = l->discover.targets[w->event.target_id].engine;
 
+	if (!w->server)
+		w->server = locks_server(l, &w->event);
 	if (w->named)
 		return;
 	locks_who(l, &w->event, info, &w->who);
@@ -228,14 +238,14 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
  */
 static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
 {
-	uint32_t *spent_us = &l->resolve_us[w->event.head.owner % OWNERS];
+	uint32_t *spent_us = &l->resolve_us[w->event.head.owner % OWNERS], before = *spent_us;
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
 	int err;
 
 	if (!locks_may_read(l, begun, *spent_us))
 		return -EAGAIN;
 	err = waiter_read(l, w, now);
-	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
+	*spent_us = before + (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
 	return err;
 }
 
@@ -280,7 +290,7 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 		return;
 	if (!w || !w->named)
 		locks_who(l, event, wait.info, &who);
-	wait.server = locks_server(l, event);
+	wait.server = w && w->server ? w->server : locks_server(l, event);
 	sink_wait(&l->sink, &wait);
 }
 

@@ -14,6 +14,7 @@ struct lock_waiter {
 	bool resolved;
 	struct who who;			/* of the session, if ->named */
 	bool named;
+	const struct server *server;	/* borrowed; NULL: not known yet */
 	unsigned int tries;		/* left, to resolve the holders */
 	uint64_t due_ns;		/* when they are read again, CLOCK_MONOTONIC; 0: not set */
 };

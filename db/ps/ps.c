@@ -247,11 +247,12 @@ static const struct server *scan_server(struct scan *scan, uint32_t pid, uint32_
 static bool scan_add(void *arg, struct ps_session *session, uint32_t main)
 {
 	struct scan *scan = arg;
+	bool room = scan_room(scan);
 
-	session->server = scan_server(scan, session->who.pid, main);
-	if (!session->server)
+	session->server = room ? scan_server(scan, session->who.pid, main) : NULL;
+	if (room && !session->server)
 		scan->err = -ENOMEM;
-	if (!session->server || !scan_room(scan)) {
+	if (!session->server) {
 		free(session->text);
 		return false;
 	}

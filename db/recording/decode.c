@@ -119,64 +119,33 @@ static void decode_server_at(const struct decode *d, struct decoder *body, uint3
 	*at = body->failed ? 0 : d->server[entry];
 }
 
-/*
- * Set *@at to the index of a server that is the same but for its user: of a server that was not
- * found, each session has recorded it. Return 0 or -errno.
- */
-static int decode_user(struct decode *d, uint32_t uid, uint32_t *at)
-{
-	const struct server *from = &d->servers[*at].server;
-	size_t len = d->bytes[*at].len, i = 0;
-	struct server *to;
-	struct decoder body;
-
-	if (from->has_uid && from->uid == uid)
-		return 0;
-	while (i < d->nservers && (d->bytes[i].len != len || !d->servers[i].server.has_uid ||
-				   d->servers[i].server.uid != uid ||
-				   memcmp(d->bytes[i].data, d->bytes[*at].data, len)))
-		i++;
-	/* Then its user stays unknown. */
-	if (i == DECODE_SERVERS)
-		return 0;
-	if (i == d->nservers) {
-		d->bytes[i].data = malloc(len + 1);
-		if (!d->bytes[i].data)
-			return -ENOMEM;
-		memcpy(d->bytes[i].data, d->bytes[*at].data, len);
-		d->bytes[i].len = len;
-		body = (struct decoder){ d->bytes[i].data, d->bytes[i].data + len, false };
-		server_read(&body, &d->servers[i]);
-		to = &d->servers[i].server;
-		to->has_uid = true;
-		to->uid = uid;
-		d->nservers++;
-	}
-	*at = (uint32_t)i;
-	return 0;
-}
-
 static int decode_add_session(struct decode *d, struct decoder *body)
 {
 	struct decode_session *s = &d->sessions[d->nsessions++ % RECORDING_SESSIONS];
 	struct who *who = &s->who;
+	uint32_t server;
 	uint64_t uid;
-	int err = 0;
 
-	decode_server_at(d, body, &s->server);
+	decode_server_at(d, body, &server);
 	if (body->failed)
 		return -EBADMSG;
+	s->server = &d->servers[server].server;
 	who->pid = (uint32_t)decode_number(body);
 	who->tid = (uint32_t)decode_number(body);
 	uid = decode_number(body);
-	if (uid)
-		err = decode_user(d, (uint32_t)(uid - 1), &s->server);
+	/* Of a server that was not found, the user is that of each session. */
+	if (uid && (!s->server->has_uid || s->server->uid != (uint32_t)(uid - 1))) {
+		s->other = *s->server;
+		s->other.has_uid = true;
+		s->other.uid = (uint32_t)(uid - 1);
+		s->server = &s->other;
+	}
 	who->connection = decode_number(body);
 	decode_copy(body, who->user, sizeof(who->user));
 	decode_copy(body, who->database, sizeof(who->database));
 	decode_copy(body, who->client, sizeof(who->client));
 	decode_copy(body, who->application, sizeof(who->application));
-	return err ? err : body->failed ? -EBADMSG : 0;
+	return body->failed ? -EBADMSG : 0;
 }
 
 static int decode_add_call(struct decode *d, struct decoder *body)
@@ -337,7 +306,7 @@ static bool decode_begin(const struct decode *d, struct decoder *body, struct de
 
 	if (!session)
 		return false;
-	event->server = &d->servers[session->server].server;
+	event->server = session->server;
 	event->statement = (struct statement){ .server = event->server, .who = &session->who };
 	return true;
 }
@@ -469,14 +438,14 @@ static int decode_waiter(struct decode *d, struct decoder *body, uint32_t server
 		session = decode_session_of(d, body);
 		if (!session)
 			return -EBADMSG;
-		server = session->server;
 	}
 	d->who = (struct who){
 		.pid = d->lock.pid, .tid = d->lock.tid,
 		.connection = wait->info ? wait->info->self.connection : 0,
 	};
 	wait->who = session ? &session->who : &d->who;
-	wait->server = event->server = &d->servers[server].server;
+	wait->server = session ? session->server : &d->servers[server].server;
+	event->server = wait->server;
 	return 1;
 }
 

@@ -24,7 +24,8 @@ struct decode_server {
 };
 
 struct decode_session {
-	uint32_t server;		/* index in ->servers of struct decode */
+	const struct server *server;	/* of struct decode, or .. */
+	struct server other;		/* .. this one, which is the same but for its user */
 	struct who who;
 };
 

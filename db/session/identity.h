@@ -20,8 +20,11 @@ struct identity_entry {
 	char renamed[64];		/* the next value of ->application */
 	uint64_t renamed_in;		/* start of the statement; 0: none is next */
 	bool renamed_failed;
-	const struct server *server;	/* borrowed; NULL: not resolved yet, by the caller .. */
-	uint32_t target_id;		/* .. for the file of this ID */
+	/* The rest is the caller's: */
+	const struct server *server;	/* borrowed; NULL: not searched yet */
+	uint32_t target_id;		/* of its file */
+	uint32_t owner;			/* 1 + its number, by which the server was found; or 0 */
+	uint64_t again_ns;		/* CLOCK_MONOTONIC: one that was not found is searched */
 };
 
 /* Empty if all zero. */

@@ -172,7 +172,8 @@ class Run:
     """Recordings with each filter, what live commands and ps print with it, and a recording of all."""
 
     def __init__(self, folder, sessions, filters):
-        self.filters, self.folder, place = filters, folder, ("-m", "0", "-p", sessions.server.pid)
+        self.filters, self.folder, self.server = filters, folder, sessions.server
+        place = ("-m", "0", "-p", sessions.server.pid)
         self.all = os.path.join(folder, "all.rec")
         with contextlib.ExitStack() as stack:
             recorders = [stack.enter_context(Record(self.path(one), *place, *one)) for one in filters]
@@ -239,3 +240,19 @@ def test_mariadb(maria_run, one):
 @pytest.mark.parametrize("made", ["postgres_run", "maria_run"])
 def test_all(request, made):
     everything(request.getfixturevalue(made))
+
+
+def test_session_that_is_gone(tool, postgres_run):
+    """What is known of a session that waits is known at the end of the wait, too, when its process is gone."""
+    server = postgres_run.server
+    pid, = [int(one) for one in server.psql("select pid from pg_stat_activity where application_name = 'batch'").stdout.split()]
+    filters = (("--container", CONTAINER[:12]), ("--app", "batch"), ("--user", "bob"))
+    traced = [tool("locks", "--json", "-m", 0, "-p", server.pid, *one, kind=Locks) for one in filters]
+    for one in traced:
+        one.sees(pid)
+    server.psql(f"select pg_terminate_backend({pid})")
+    for one in traced:
+        wait = one.wait_of(pid)
+        one.ended()
+        assert wait["server"]["container"] == CONTAINER[:12] and wait["server"]["pid"] == server.pid, one.said()
+        assert wait["outcome"] == "failed" and "label_batch" in wait["query"], one.said()

@@ -10,6 +10,7 @@
 #include "bpf/lock_event.h"
 #include "bpf/plan.h"
 #include "cli/format/field_json.h"
+#include "cli/format/json.h"
 #include "cli/format/locks_json.h"
 #include "db/engines.h"
 #include "db/recording/reader.h"
