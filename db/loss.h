@@ -31,7 +31,7 @@ enum loss {
 
 struct loss_row {
 	const char *name;	/* in JSON and metrics */
-	const char *unit;	/* in messages, with the reason: "events (buffer full)" */
+	const char *words;	/* in messages: unit and reason, "events (buffer full)" */
 	const char *help;	/* what is counted */
 	unsigned int group;	/* LOSSES_OF_*; 0: of each command */
 	unsigned int counter;	/* enum counter of the programs; 0: counted in user space */

@@ -41,12 +41,6 @@ static char *sink_room(struct sink *sink, size_t size)
 	return more;
 }
 
-static bool sink_selects(const struct sink *sink, const struct server *server,
-			 const struct who *who, const char *text, size_t len)
-{
-	return filter_selects(&sink->config.filter, server, who, text, len);
-}
-
 /* Set the members of @s that depend on its text. They are valid until the next event. */
 static void sink_texts(struct sink *sink, struct statement *s)
 {
@@ -93,7 +87,7 @@ bool sink_statement(struct sink *sink, struct statement *s, uint16_t owner)
 	const struct sink_config *config = &sink->config;
 	bool ended = !s->running && !s->transaction;
 
-	if (!sink_selects(sink, s->server, s->who, s->text, s->text_len))
+	if (!filter_selects(&config->filter, s->server, s->who, s->text, s->text_len))
 		return false;
 	if (config->stat_unit_ns && ended)
 		sink_count(sink, s, owner);
@@ -149,8 +143,8 @@ void sink_wait(struct sink *sink, const struct lock_wait *wait)
 	const struct lock_backend *self = wait->info ? &wait->info->self : NULL;
 	struct lock_wait shown = *wait;
 
-	if (!sink_selects(sink, wait->server, wait->who, self ? self->text : NULL,
-			  self ? self->len : 0))
+	if (!filter_selects(&sink->config.filter, wait->server, wait->who,
+			    self ? self->text : NULL, self ? self->len : 0))
 		return;
 	if (sink->config.redact && wait->info)
 		shown.info = sink_redact_wait(sink, wait->info, wait->server->engine->dialect);

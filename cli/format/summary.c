@@ -33,9 +33,12 @@ static void json_rows(struct output *out, const char *key, const struct owners_r
 		json_number(out, "\"uid\":", row->uid);
 		if (row->several)
 			output_string(out, ",\"several\":true");
-		for (unsigned int j = 0; j < COUNTERS; j++)
-			if (loss_of_counter(j) && row->lost[j])
-				json_loss(out, loss_of_counter(j), row->lost[j], false);
+		for (unsigned int j = 0; j < COUNTERS; j++) {
+			const char *name = loss_of_counter(j);
+
+			if (name && row->lost[j])
+				json_loss(out, name, row->lost[j], false);
+		}
 		output_char(out, '}');
 	}
 	if (report->n)
@@ -56,7 +59,7 @@ static void message_losses(struct output *err, const struct summary *summary)
 	const char *before = "; lost: ";
 
 	for (size_t i = 0; i < LOSSES; i++)
-		message_loss(err, &before, summary->lost[i], loss_rows[i].unit);
+		message_loss(err, &before, summary->lost[i], loss_rows[i].words);
 	message_loss(err, &before, summary->untraced_ns / NS_PER_MS,
 		     "ms without probes (overhead limit)");
 	output_string(err, loss_any(summary) ? "\n" : ", nothing lost\n");

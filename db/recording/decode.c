@@ -306,8 +306,7 @@ static bool decode_begin(const struct decode *d, struct decoder *body, struct de
 
 	if (!session)
 		return false;
-	event->server = session->server;
-	event->statement = (struct statement){ .server = event->server, .who = &session->who };
+	event->statement = (struct statement){ .server = session->server, .who = &session->who };
 	return true;
 }
 
@@ -445,7 +444,6 @@ static int decode_waiter(struct decode *d, struct decoder *body, uint32_t server
 	};
 	wait->who = session ? &session->who : &d->who;
 	wait->server = session ? session->server : &d->servers[server].server;
-	event->server = wait->server;
 	return 1;
 }
 
@@ -576,7 +574,6 @@ int decode_next(struct decode *d, struct decode_event *event)
 		if (block->failed)
 			return -EBADMSG;
 		body = (struct decoder){ .at = body.at, .end = body.at + len };
-		event->server = NULL;
 		event->type = type < RECORDING_TYPES ? (enum recording_type)type : RECORDING_TYPES;
 		ret = decode_body(d, &body, event);
 	}

@@ -33,7 +33,6 @@ struct decode_session {
 struct decode_event {
 	enum recording_type type;
 	uint64_t end_ns;		/* CLOCK_MONOTONIC */
-	const struct server *server;
 	union {
 		struct statement statement;	/* RECORDING_STATEMENT, RECORDING_TRANSACTION */
 		struct lock_wait wait;		/* RECORDING_WAIT */

@@ -254,7 +254,7 @@ static void replay_statement(struct replay *r, const struct decode_event *event)
 	if (c->transactions && !s.transaction && s.alone && !s.prepare && !s.running)
 		replay_alone(&s, &alone);
 	if (!c->sink.statement || !s.transaction != !c->transactions ||
-	    !replay_engine(r, event->server))
+	    !replay_engine(r, s.server))
 		return;
 	/* As the programs count them. */
 	r->seen += !s.running && !s.prepare;
@@ -270,7 +270,7 @@ static void replay_wait(struct replay *r, const struct decode_event *event)
 	const struct lock_wait *wait = &event->wait;
 
 	if (!c->sink.wait || wait->duration_ns < c->threshold_ns ||
-	    !replay_engine(r, event->server))
+	    !replay_engine(r, wait->server))
 		return;
 	r->seen += !wait->running;
 	sink_wait(&r->sink, wait);

@@ -361,13 +361,10 @@ static void print_wait(struct output *out, const struct lock_wait *wait)
 
 static void print_event(struct output *out, const struct decode_event *event)
 {
-	if (event->type == RECORDING_STATEMENT || event->type == RECORDING_TRANSACTION) {
-		CHECK(event->server == event->statement.server, "server");
+	if (event->type == RECORDING_STATEMENT || event->type == RECORDING_TRANSACTION)
 		print_statement(out, &event->statement);
-	} else if (event->type == RECORDING_WAIT) {
-		CHECK(event->server == event->wait.server, "server");
+	else if (event->type == RECORDING_WAIT)
 		print_wait(out, &event->wait);
-	}
 }
 
 struct content {
@@ -645,11 +642,12 @@ static void other_members(void)
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
 	      event.option.key_len == 8 && !memcmp(event.option.value, "1000", 4), "option");
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATEMENT, "statement");
-	CHECK(event.server->has_uid && !event.server->uid, "uid");
-	CHECK(event.server->engine == server.engine &&
-	      !strcmp(event.server->product, server.product) &&
-	      !strcmp(event.server->otel_system, server.otel_system), "engine");
-	CHECK(event.server->pid == 1 && !strcmp(event.server->directory, "/data"), "dir");
+	CHECK(event.statement.server->has_uid && !event.statement.server->uid, "uid");
+	CHECK(event.statement.server->engine == server.engine &&
+	      !strcmp(event.statement.server->product, server.product) &&
+	      !strcmp(event.statement.server->otel_system, server.otel_system), "engine");
+	CHECK(event.statement.server->pid == 1 &&
+	      !strcmp(event.statement.server->directory, "/data"), "dir");
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATUS, "status");
 	CHECK(event.end_ns == 77 && event.status.cost.has_bpf && !event.status.cost.bpf_ns &&
 	      event.status.cost.cpu_ns == 5, "cost");
