@@ -99,15 +99,11 @@ static bool record_statement(void *arg, const struct statement *s)
 		flight_running(&record->flight, false, s->start_ns);
 	if (record->looking)
 		return false;
-	if (s->transaction) {
-		encode_transaction(&record->writer.encode, s);
-		record_full(record);
-		return true;
-	}
 	encode_statement(&record->writer.encode, s);
-	flight_statement(&record->flight, s);
+	if (!s->transaction)
+		flight_statement(&record->flight, s);
 	record_full(record);
-	if (!s->running && !s->prepare)
+	if (!s->transaction && !s->running && !s->prepare)
 		loop_count(&record->tracing.loop);
 	return true;
 }

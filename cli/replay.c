@@ -62,7 +62,10 @@ int replay_read_path(struct replay *replay, const char *path, unsigned int needs
 		return EXIT_OK;
 	if (ret == -EPROTONOSUPPORT) {
 		replay_subject(err, path);
-		output_string(err, ": written by a later version of dbslower; use that one\n");
+		output_string(err, replay_damage(replay)->unstarted ?
+			      ": the start is missing, and it was written by another version of "
+			      "dbslower; use that one\n" :
+			      ": written by a later version of dbslower; use that one\n");
 	} else if (ret == -EINVAL) {
 		replay_subject(err, path);
 		output_string(err, ": not a recording; specify a file that dbslower record has "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "sql/traceparent.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hex.h"
@@ -37,7 +38,7 @@ static bool copy_digits(const char *from, size_t digits, char *to, bool *zero)
 	return true;
 }
 
-static bool parent_parse(const char *value, size_t value_len, struct traceparent *parent)
+bool traceparent_parse(const char *value, size_t value_len, struct traceparent *parent)
 {
 	char text[PARENT_LENGTH + 1], version[VERSION_DIGITS + 1], flags[3];
 	size_t len = tags_decode(value, value_len, text, sizeof(text));
@@ -64,8 +65,13 @@ static void search_tag(void *arg, const struct tag *tag)
 	struct search *search = arg;
 
 	if (tag->key_len == sizeof(name) - 1 && !memcmp(tag->key, name, tag->key_len) &&
-	    parent_parse(tag->value, tag->len, search->parent))
+	    traceparent_parse(tag->value, tag->len, search->parent))
 		search->found = true;
+}
+
+void traceparent_write(const struct traceparent *parent, char text[TRACEPARENT])
+{
+	snprintf(text, TRACEPARENT, "00-%s-%s-%02x", parent->trace, parent->span, parent->flags);
 }
 
 bool traceparent_find(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,

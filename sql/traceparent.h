@@ -21,6 +21,17 @@ struct traceparent {
 	uint8_t flags;
 };
 
+#define TRACEPARENT	(2 + 1 + TRACE_DIGITS + 1 + SPAN_DIGITS + 1 + 2 + 1)	/* with the NUL */
+
+/* Write the value of the header, of version 00. */
+void traceparent_write(const struct traceparent *parent, char text[TRACEPARENT]);
+
+/*
+ * Parse the @len bytes of a value of the header, of any version, which may be any bytes and may be
+ * URL-encoded. Return whether it is valid; else *@parent is unchanged.
+ */
+bool traceparent_parse(const char *value, size_t len, struct traceparent *parent);
+
 /*
  * Parse the traceparent in the comments of the @len bytes of @text, which may be any bytes. @cut:
  * the statement continues after @text. Return whether there is a valid one; of several the last

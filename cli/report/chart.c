@@ -201,9 +201,9 @@ static uint64_t column_sum(const struct report_column *column)
 static void load_area(struct output *out, const struct view *view, unsigned int part,
 		      const uint16_t *low, const uint16_t *high)
 {
-	char class[8];
+	char class[32];
 
-	snprintf(class, sizeof(class), "p%u", part);
+	snprintf(class, sizeof(class), "p-%s", report_part_name(part));
 	svg_path(out, class, SVG_LEFT, low[0]);
 	for (unsigned int i = 0; i < view->count; i++) {
 		if (i && high[i] == high[i - 1])
@@ -308,8 +308,8 @@ void report_legend(const struct report *r, struct output *out, uint64_t total_ns
 		if (!sums[part])
 			continue;
 		output_printf(out, "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
-			      "class=\"p%u\" width=\"10\" height=\"10\"/></svg>%s <b>", part,
-			      report_part_name(part));
+			      "class=\"p-%s\" width=\"10\" height=\"10\"/></svg>%s <b>",
+			      report_part_name(part), report_part_name(part));
 		report_duration(out, sums[part]);
 		output_string(out, "</b> ");
 		output_fixed(out, permille(sums[part], total_ns), 1);
@@ -346,9 +346,9 @@ void report_bar(struct output *out, const __u64 ns[BREAKDOWN_PARTS])
 			end = x;
 			continue;
 		}
-		output_printf(out, "<rect class=\"p%u\" x=\"%u\" width=\"%u\" height=\"10\"><title>"
-			      "%s %u%%</title></rect>", i, x, end - x, report_part_name(i),
-			      (end - x + 5) / 10);
+		output_printf(out, "<rect class=\"p-%s\" x=\"%u\" width=\"%u\" height=\"10\">"
+			      "<title>%s %u%%</title></rect>", report_part_name(i), x, end - x,
+			      report_part_name(i), (end - x + 5) / 10);
 	}
 	output_string(out, "</svg>");
 }

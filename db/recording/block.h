@@ -12,7 +12,9 @@ struct recording_block {
 	uint64_t sequence;		/* number of the block, from 0 on */
 	uint64_t begin_ns, end_ns;	/* ends of its events, CLOCK_MONOTONIC; 0: none */
 	uint64_t least_ns;		/* of ->begin_ns from this block on; by reader_open() */
-	uint64_t statements;
+	unsigned int version;		/* of the format */
+	uint32_t statements;
+	uint32_t layout;		/* CRC32C of the text of its layout; 0 in version 1 */
 	uint32_t length;		/* bytes of its events, which follow the head */
 	uint32_t crc;			/* CRC32C of these */
 	enum recording_kind kind;
@@ -25,7 +27,7 @@ void block_write(const struct crc32c *crc, const struct recording_block *block,
 
 /*
  * Read a head to @block, but for the offset. Return 0; -EBADMSG if it is none; -EPROTONOSUPPORT if
- * it is one of another version of the format.
+ * it is one of an unknown version of the format.
  */
 int block_read(const struct crc32c *crc, struct recording_block *block,
 	       const uint8_t head[RECORDING_HEAD]);

@@ -2,508 +2,221 @@
 #include "db/recording/decode.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "bpf/plan.h"
-#include "db/engines.h"
-#include "db/recording/shape.h"
-#include "db/session/breakdown.h"
+#include "db/recording/version1.h"
 
-#define TEXT_MAX	(1u << 20)	/* bytes of a statement's text */
-#define SERVER_MAX	8192		/* bytes of a server, which are kept */
+static void decode_members(struct decode *d, struct decoder *body, enum layout_of of, void *event);
 
-int decode_open(struct decode *d)
+/* Read a list; the elements after its last one remain 0. */
+static void decode_list(struct decoder *body, const struct member *member, void *of)
 {
-	*d = (struct decode){ .servers = calloc(DECODE_SERVERS, sizeof(*d->servers)) };
-	d->sessions = calloc(RECORDING_SESSIONS, sizeof(*d->sessions));
-	d->text = malloc(TEXT_MAX);
-	return d->servers && d->sessions && d->text ? 0 : -ENOMEM;
-}
+	uint64_t n = decode_number(body);
+	unsigned int count = (unsigned int)n;
+	uint32_t value;
 
-void decode_close(struct decode *d)
-{
-	for (size_t i = 0; i < d->nservers; i++)
-		free(d->bytes[i].data);
-	for (size_t i = 0; i < RECORDING_TEXTS; i++)
-		free(d->texts[i].text);
-	free(d->servers);
-	free(d->sessions);
-	free(d->text);
-	*d = (struct decode){ .servers = NULL };
-}
-
-void decode_block(struct decode *d, const uint8_t *events, size_t len)
-{
-	d->block = (struct decoder){ .at = events, .end = events + len };
-	d->nserver = d->nsessions = d->ncalls = d->nqueries = d->ntexts = 0;
-	d->start_ns = d->wall_offset_ns = 0;
-}
-
-/* Return the index of entry @number of a dictionary of @size with @count entries so far. */
-static uint32_t dictionary_index(struct decoder *body, uint64_t number, uint32_t count,
-				 uint32_t size)
-{
-	if (number >= count || count - number > size)
-		body->failed = true;
-	return (uint32_t)(number % size);
-}
-
-/* Read the properties of a server to @s. */
-static void server_read(struct decoder *body, struct decode_server *s)
-{
-	struct server *server = &s->server;
-	uint64_t dialect, uid;
-
-	decode_copy(body, s->name, sizeof(s->name));
-	s->unknown = (struct engine){
-		.name = s->name, .title = s->name, .otel_system = s->otel_system,
-	};
-	server->engine = engines_by_name(s->name);
-	if (!server->engine)
-		server->engine = &s->unknown;
-	decode_copy(body, s->product, sizeof(s->product));
-	server->product = *s->product ? s->product : s->name;
-	decode_copy(body, s->otel_system, sizeof(s->otel_system));
-	server->otel_system = s->otel_system;
-	decode_copy(body, server->version, sizeof(server->version));
-	decode_copy(body, server->path, sizeof(server->path));
-	dialect = decode_number(body);
-	s->unknown.dialect = dialect < FINGERPRINT_UNKNOWN ? (enum fingerprint_dialect)dialect :
-							      FINGERPRINT_UNKNOWN;
-	decode_copy(body, server->container, sizeof(server->container));
-	uid = decode_number(body);
-	server->has_uid = uid;
-	server->uid = uid ? (uint32_t)(uid - 1) : 0;
-	server->pid = (uint32_t)decode_number(body);
-	decode_copy(body, server->directory, sizeof(server->directory));
-	/* These are of a server that was found. */
-	if (!server->pid || !uid) {
-		server->pid = 0;
-		*server->directory = '\0';
-	}
-}
-
-/* Add a server to the dictionary; those of all blocks are kept. Return 0 or -errno. */
-static int decode_add_server(struct decode *d, struct decoder *body)
-{
-	size_t len = (size_t)(body->end - body->at), i = 0;
-
-	if (len > SERVER_MAX)
-		return -EBADMSG;
-	while (i < d->nservers && (d->bytes[i].len != len ||
-				   memcmp(d->bytes[i].data, body->at, len)))
-		i++;
-	if (i == d->nservers) {
-		if (i == DECODE_SERVERS)
-			return -EBADMSG;
-		d->bytes[i].data = malloc(len + 1);
-		if (!d->bytes[i].data)
-			return -ENOMEM;
-		memcpy(d->bytes[i].data, body->at, len);
-		d->bytes[i].len = len;
-		server_read(body, &d->servers[i]);
-		d->nservers++;
-	}
-	d->server[d->nserver++ % RECORDING_SERVERS] = (uint32_t)i;
-	return body->failed ? -EBADMSG : 0;
-}
-
-/* Set *@at to the index in ->servers of the server that @body refers to. */
-static void decode_server_at(const struct decode *d, struct decoder *body, uint32_t *at)
-{
-	uint32_t entry = dictionary_index(body, decode_number(body), d->nserver,
-					  RECORDING_SERVERS);
-
-	*at = body->failed ? 0 : d->server[entry];
-}
-
-static int decode_add_session(struct decode *d, struct decoder *body)
-{
-	struct decode_session *s = &d->sessions[d->nsessions++ % RECORDING_SESSIONS];
-	struct who *who = &s->who;
-	uint32_t server;
-	uint64_t uid;
-
-	decode_server_at(d, body, &server);
-	if (body->failed)
-		return -EBADMSG;
-	s->server = &d->servers[server].server;
-	who->pid = (uint32_t)decode_number(body);
-	who->tid = (uint32_t)decode_number(body);
-	uid = decode_number(body);
-	/* Of a server that was not found, the user is that of each session. */
-	if (uid && (!s->server->has_uid || s->server->uid != (uint32_t)(uid - 1))) {
-		s->other = *s->server;
-		s->other.has_uid = true;
-		s->other.uid = (uint32_t)(uid - 1);
-		s->server = &s->other;
-	}
-	who->connection = decode_number(body);
-	decode_copy(body, who->user, sizeof(who->user));
-	decode_copy(body, who->database, sizeof(who->database));
-	decode_copy(body, who->client, sizeof(who->client));
-	decode_copy(body, who->application, sizeof(who->application));
-	return body->failed ? -EBADMSG : 0;
-}
-
-static int decode_add_call(struct decode *d, struct decoder *body)
-{
-	char name[SYSCALL_NAME];
-
-	decode_copy(body, name, sizeof(name));
-	d->calls[d->ncalls++ % RECORDING_CALLS] = breakdown_call_number(name);
-	return body->failed ? -EBADMSG : 0;
-}
-
-static int decode_add_query(struct decode *d, struct decoder *body)
-{
-	d->queries[d->nqueries++ % RECORDING_QUERIES] = decode_number(body);
-	return body->failed ? -EBADMSG : 0;
-}
-
-/* Read values of which only those that are not 0 were stored; a later version may have more. */
-static void decode_sparse(struct decoder *body, __u64 *values, int n)
-{
-	uint64_t mask = decode_number(body), value;
-
-	for (int i = 0; i < 64; i++) {
-		value = mask & 1ull << i ? decode_number(body) : 0;
-		if (i < n)
-			values[i] = value;
-	}
-}
-
-static void decode_why(struct decode *d, struct decoder *body)
-{
-	struct event_breakdown *why = &d->why;
-	uint64_t n, phase;
-
-	*why = (struct event_breakdown){ .tid = 0 };
-	decode_sparse(body, why->ns, BREAKDOWN_PARTS);
-	n = decode_number(body);
-	if (n > BREAKDOWN_WAITS)
+	if (n > member->size / sizeof(value))
 		body->failed = true;
 	for (uint64_t i = 0; i < n && !body->failed; i++) {
-		why->waits[i].call = d->calls[dictionary_index(body, decode_number(body),
-							       d->ncalls, RECORDING_CALLS)];
-		why->waits[i].sleeps = (uint32_t)decode_number(body);
-		why->waits[i].ns = decode_number(body);
+		value = (uint32_t)decode_number(body);
+		memcpy((char *)of + member->at + i * sizeof(value), &value, sizeof(value));
 	}
-	why->workers.count = decode_number(body);
-	if (why->workers.count)
-		decode_sparse(body, why->workers.ns, BREAKDOWN_PARTS);
-	for (int i = 0; i < PHASES; i++) {
-		phase = decode_number(body);
-		why->phases[i].first_ns = phase;
-		why->phases[i].ns = phase ? phase - 1 : 0;
-	}
-	why->used = (uint32_t)decode_number(body);
-	if (why->used)
-		decode_sparse(body, why->use, USES);
+	if (member->known && !body->failed)
+		memcpy((char *)of + member->known, &count, sizeof(count));
 }
 
-/* Read the text of a statement. It may be the difference from an earlier one. */
-static void decode_text(struct decode *d, struct decoder *body, struct statement *s)
+static void decode_backends(struct decode *d, struct decoder *body, const struct member *member,
+			    void *of)
 {
-	uint64_t number = decode_number(body), len;
-	enum shape_change change;
-	char *kept;
+	uint64_t n = decode_number(body);
+	void *at = (char *)of + member->at;
+	struct lock_backend *backends = at;
+	unsigned int count = (unsigned int)n;
 
-	if (number) {
-		if (number > RECORDING_TEXTS || number > d->ntexts)
-			body->failed = true;
-		if (body->failed)
-			return;
-		s->text = d->text;
-		s->text_len = shape_apply(body, d->texts[number - 1].text,
-					  d->texts[number - 1].len, d->text, TEXT_MAX, &change);
-		if (!s->truncated && change != SHAPE_OTHER &&
-		    (change == SHAPE_SAME || d->texts[number - 1].plain))
-			s->alike = d->texts[number - 1].alike;
-		return;
-	}
-	len = decode_number(body);
-	s->text = (const char *)decode_bytes(body, len);
-	if (!s->text || len > TEXT_MAX) {
+	if (n > member->size / sizeof(*backends))
 		body->failed = true;
-		return;
-	}
-	s->text_len = len;
-	if (len > RECORDING_TEXT_MAX)
-		return;
-	kept = realloc(d->texts[d->ntexts % RECORDING_TEXTS].text, len + 1);
-	if (!kept) {
-		body->failed = true;
-		return;
-	}
-	memcpy(kept, s->text, len);
-	d->texts[d->ntexts % RECORDING_TEXTS].text = kept;
-	s->alike = s->truncated ? 0 : ++d->alike;
-	d->texts[d->ntexts % RECORDING_TEXTS].alike = s->alike;
-	d->texts[d->ntexts % RECORDING_TEXTS].plain = shape_is_plain(kept, len);
-	d->texts[d->ntexts++ % RECORDING_TEXTS].len = len;
+	for (uint64_t i = 0; i < n && !body->failed; i++)
+		decode_members(d, body, LAYOUT_BACKEND, &backends[i]);
+	if (!body->failed)
+		memcpy((char *)of + member->known, &count, sizeof(count));
 }
 
-/* Read the members that @flags announce. */
-static void decode_members(struct decode *d, struct decoder *body, struct statement *s,
-			   uint64_t flags)
+/* Read bytes, borrowed. */
+static void decode_pointer(struct decoder *body, const struct member *member, void *of)
 {
-	uint64_t plan;
+	uint64_t len = decode_number(body);
+	const uint8_t *bytes = decode_bytes(body, len);
+	size_t size = bytes ? len : 0;
 
-	if (flags & RECORDED_ROWS) {
-		s->rows = decode_number(body);
-		s->has_counts = true;
-		s->has_rows = !s->failed;
-		s->sent = flags & RECORDED_CHANGED ? 0 : s->rows;
-		s->affected = s->rows - s->sent;
-	}
-	if (flags & RECORDED_BYTES)
-		s->query_bytes = decode_number(body);
-	if (flags & RECORDED_ERROR) {
-		s->error_code = (uint32_t)decode_number(body);
-		decode_copy(body, s->sqlstate, sizeof(s->sqlstate));
-	}
-	if (flags & RECORDED_EXAMINED)
-		s->examined = decode_number(body);
-	if (flags & RECORDED_LOCK)
-		s->lock_ns = decode_number(body);
-	if (flags & RECORDED_PLAN) {
-		plan = decode_number(body);
-		s->has_index = true;
-		s->has_plan = plan & 1;
-		s->plan = (uint16_t)(plan >> 1 & ((1u << PLAN_BITS) - 1));
-	}
-	if (flags & RECORDED_FETCHES)
-		s->fetches = (uint32_t)decode_number(body);
-	if (flags & RECORDED_REDACTED)
-		s->original_len = decode_number(body);
-	if (flags & RECORDED_PARENT) {
-		decode_copy(body, d->parent.trace, sizeof(d->parent.trace));
-		decode_copy(body, d->parent.span, sizeof(d->parent.span));
-		d->parent.flags = (uint8_t)decode_number(body);
-		s->parent = &d->parent;
-	}
-	if (flags & RECORDED_QUERY)
-		s->query_id = d->queries[dictionary_index(body, decode_number(body), d->nqueries,
-							  RECORDING_QUERIES)];
+	memcpy((char *)of + member->at, &bytes, sizeof(bytes));
+	memcpy((char *)of + member->known, &size, sizeof(size));
 }
 
-/* Return the session that @body refers to, or NULL. */
-static const struct decode_session *decode_session_of(const struct decode *d, struct decoder *body)
+/* Skip the value of an unknown member. Return false if its type is unknown, too. */
+static bool decode_skip(struct decoder *body, char type)
 {
-	uint32_t at = dictionary_index(body, decode_number(body), d->nsessions,
-				       RECORDING_SESSIONS);
+	size_t len;
 
-	return body->failed ? NULL : &d->sessions[at];
-}
-
-/* Begin the statement or transaction of @event with its session. Return false if it has none. */
-static bool decode_begin(const struct decode *d, struct decoder *body, struct decode_event *event)
-{
-	const struct decode_session *session = decode_session_of(d, body);
-
-	if (!session)
+	if (type == MEMBER_NUMBER)
+		decode_number(body);
+	else if (type == MEMBER_STRING)
+		decode_string(body, &len);
+	else if (type == MEMBER_BYTES)
+		decode_bytes(body, decode_number(body));
+	else if (type == MEMBER_LIST)
+		for (uint64_t n = decode_number(body); n && !body->failed; n--)
+			decode_number(body);
+	else
 		return false;
-	event->statement = (struct statement){ .server = session->server, .who = &session->who };
 	return true;
 }
 
-/* Read the text that @flags announce. */
-static void decode_texts(struct decode *d, struct decoder *body, struct statement *s,
-			 uint64_t flags)
+static void decode_member(struct decode *d, struct decoder *body, const struct member *member,
+			  void *of)
 {
-	if (flags & RECORDED_TEXT)
-		decode_text(d, body, s);
-	s->has_query_bytes = flags & (RECORDED_BYTES | RECORDED_WHOLE);
-	if (flags & RECORDED_WHOLE)
+	struct recorded_statement *statement = of;
+
+	switch (member->type) {
+	case MEMBER_NUMBER:
+		member_set(member, of, decode_number(body));
+		break;
+	case MEMBER_STRING:
+		decode_copy(body, (char *)of + member->at, member->size);
+		break;
+	case MEMBER_BYTES:
+		decode_pointer(body, member, of);
+		break;
+	case MEMBER_LIST:
+		decode_list(body, member, of);
+		break;
+	case MEMBER_BACKENDS:
+		decode_backends(d, body, member, of);
+		break;
+	case MEMBER_TEXT:
+		decode_text(d, body, &statement->s);
+		break;
+	case MEMBER_BREAKDOWN:
+		decode_why(d, body);
+		statement->s.why = &d->why;
+		break;
+	case MEMBER_FLAG:
+		break;
+	}
+}
+
+/*
+ * Read the members of the file's list @of to an event, which is all zero. Flags are set before the
+ * values are read.
+ */
+static void decode_members(struct decode *d, struct decoder *body, enum layout_of of, void *event)
+{
+	const struct layout_list *list = &d->layout->lists[of];
+	uint64_t flags = decode_number(body);
+	const struct member *member;
+
+	if (list->count < MEMBERS_MAX && flags >> list->count)
+		body->failed = true;
+	if (body->failed)
+		return;
+	for (uint64_t left = flags & list->flags; left; left &= left - 1) {
+		member = list->member[__builtin_ctzll(left)];
+		if (member)
+			member_set(member, event, 1);
+	}
+	for (flags &= ~list->flags; flags && !body->failed; flags &= flags - 1) {
+		int i = __builtin_ctzll(flags);
+
+		if (list->member[i])
+			decode_member(d, body, list->member[i], event);
+		else if (!decode_skip(body, list->type[i]))
+			break;
+	}
+}
+
+/* Turn what was read into a statement or a transaction. */
+static void recorded_finish(struct decode *d, struct decoder *body, struct recorded_statement *r)
+{
+	struct statement *s = &r->s;
+
+	s->rows = s->sent + s->affected;
+	s->has_rows = s->has_counts && !s->failed;
+	s->has_query_bytes = r->whole || r->has_bytes;
+	if (r->whole)
 		s->query_bytes = s->text_len;
 	s->span_text = s->text;
 	s->span_text_len = s->text_len;
-}
-
-static int decode_transaction(struct decode *d, struct decoder *body, struct decode_event *event)
-{
-	uint64_t flags = decode_number(body), state;
-	struct statement *s = &event->statement;
-	struct transaction *t = &d->transaction;
-
-	if (!decode_begin(d, body, event))
-		return -EBADMSG;
-	s->start_ns = decode_difference(body, d->start_ns);
-	s->wall_ns = s->start_ns + d->wall_offset_ns;
-	s->duration_ns = decode_number(body);
-	s->truncated = flags & RECORDED_TRUNCATED;
-	s->running = flags & RECORDED_OPEN;
-	s->no_text = flags & RECORDED_NO_TEXT;
-	state = decode_number(body);
-	*t = (struct transaction){
-		.open = s->running, .dated = flags & RECORDED_DATED,
-		.counted = flags & RECORDED_COUNTED,
-		.state = state < TRANSACTION_STATES ? (enum transaction_state)state :
-						       TRANSACTION_IS_UNKNOWN,
-	};
-	if (t->counted) {
-		t->statements = decode_number(body);
-		t->idle_ns = decode_number(body);
-	}
-	decode_members(d, body, s, flags & (RECORDED_BYTES | RECORDED_REDACTED));
-	decode_texts(d, body, s, flags);
-	s->transaction = t;
-	s->unended = true;
-	event->end_ns = s->start_ns + s->duration_ns;
-	return body->failed || event->end_ns < s->start_ns ? -EBADMSG : 1;
+	s->plan = (uint16_t)decode_bits(d, LAYOUT_PLAN, r->plan);
+	if (r->query)
+		s->query_id = d->queries[decode_index(body, r->query - 1, d->nqueries,
+							  RECORDING_QUERIES)];
+	if (*r->parent && traceparent_parse(r->parent, strnlen(r->parent, sizeof(r->parent)),
+					    &d->parent))
+		s->parent = &d->parent;
+	if (!r->is_transaction)
+		return;
+	if ((unsigned int)r->t.state >= TRANSACTION_STATES)
+		r->t.state = TRANSACTION_IS_UNKNOWN;
+	r->t.open = s->running;
+	d->transaction = r->t;
+	s->transaction = &d->transaction;
 }
 
 static int decode_statement(struct decode *d, struct decoder *body, struct decode_event *event)
 {
-	uint64_t flags = decode_number(body);
-	struct statement *s = &event->statement;
+	const struct decode_session *session = decode_session_of(d, body);
+	struct recorded_statement *r = &event->recorded;
+	struct statement *s = &r->s;
 
-	if (!decode_begin(d, body, event))
+	if (!session)
 		return -EBADMSG;
+	*r = (struct recorded_statement){ .s.server = session->server };
+	s->who = &session->who;
 	s->start_ns = d->start_ns = decode_difference(body, d->start_ns);
 	s->wall_ns = s->start_ns + d->wall_offset_ns;
 	s->duration_ns = decode_number(body);
-	s->has_status = flags & RECORDED_STATUS;
-	s->failed = s->unended = flags & RECORDED_FAILED;
-	s->truncated = flags & RECORDED_TRUNCATED;
-	s->has_examined = flags & RECORDED_EXAMINED;
-	s->has_lock = flags & RECORDED_LOCK;
-	s->prepare = flags & RECORDED_PREPARE;
-	s->alone = !(flags & RECORDED_SHARED);
-	s->running = flags & RECORDED_RUNNING;
-	s->no_text = flags & RECORDED_NO_TEXT;
-	decode_members(d, body, s, flags);
-	decode_texts(d, body, s, flags);
-	if (flags & RECORDED_WHY) {
-		decode_why(d, body);
-		s->why = &d->why;
-	}
+	decode_members(d, body, LAYOUT_STATEMENT, r);
+	recorded_finish(d, body, r);
 	event->end_ns = s->start_ns + s->duration_ns;
 	return body->failed || event->end_ns < s->start_ns ? -EBADMSG : 1;
 }
 
-/* Read a backend; its text is borrowed. */
-static void decode_backend(struct decoder *body, struct lock_backend *backend)
-{
-	uint64_t flags = decode_number(body), len;
-
-	*backend = (struct lock_backend){
-		.queued = flags & RECORDED_QUEUED, .valid = flags & RECORDED_VALID,
-		.running = flags & RECORDED_BUSY, .idle_valid = flags & RECORDED_IDLE_VALID,
-		.idle = flags & RECORDED_IDLE, .cut = flags & RECORDED_CUT,
-	};
-	backend->pid = (uint32_t)decode_number(body);
-	backend->connection = decode_number(body);
-	backend->blocked_ns = decode_number(body);
-	backend->idle_ns = decode_number(body);
-	len = decode_number(body);
-	if (!len)
-		return;
-	/* Only the owner of a text writes to it. */
-	backend->text = (char *)(uintptr_t)decode_bytes(body, len - 1);
-	backend->len = backend->text ? len - 1 : 0;
-}
-
-static void decode_info(struct decode *d, struct decoder *body, bool known)
-{
-	struct lock_info *info = &d->info;
-	uint64_t n;
-
-	*info = (struct lock_info){ .known = known, .event = d->lock };
-	info->relation = (uint32_t)decode_number(body);
-	decode_copy(body, info->name, sizeof(info->name));
-	decode_copy(body, info->object, sizeof(info->object));
-	decode_copy(body, info->index, sizeof(info->index));
-	decode_backend(body, &info->self);
-	n = decode_number(body);
-	if (n > LOCK_HOLDERS_KEPT)
-		body->failed = true;
-	for (; info->nholders < n && !body->failed; info->nholders++)
-		decode_backend(body, &info->holders[info->nholders]);
-	info->more = (unsigned int)decode_number(body);
-}
-
-/* Read the session of the wait of @event. Earlier recordings have only its @server. */
-static int decode_waiter(struct decode *d, struct decoder *body, uint32_t server,
-			 struct decode_event *event)
-{
-	struct lock_wait *wait = &event->wait;
-	const struct decode_session *session = NULL;
-
-	if (body->at < body->end) {
-		session = decode_session_of(d, body);
-		if (!session)
-			return -EBADMSG;
-	}
-	d->who = (struct who){
-		.pid = d->lock.pid, .tid = d->lock.tid,
-		.connection = wait->info ? wait->info->self.connection : 0,
-	};
-	wait->who = session ? &session->who : &d->who;
-	wait->server = session ? session->server : &d->servers[server].server;
-	return 1;
-}
-
 static int decode_wait(struct decode *d, struct decoder *body, struct decode_event *event)
 {
-	uint64_t flags = decode_number(body), n;
-	struct lock_wait *wait = &event->wait;
-	struct event_lock *lock = &d->lock;
-	uint32_t server;
+	const struct decode_session *session = decode_session_of(d, body);
+	struct recorded_wait *r = &d->wait;
+	struct lock_wait *wait = &r->w;
 
-	decode_server_at(d, body, &server);
-	*lock = (struct event_lock){ .pid = (uint32_t)decode_number(body) };
-	lock->tid = (uint32_t)decode_number(body);
-	d->start_ns = lock->start_ns = decode_difference(body, d->start_ns);
-	lock->duration_ns = decode_number(body);
-	lock->flags = (uint32_t)decode_number(body);
-	lock->kind = (uint32_t)decode_number(body);
-	lock->mode = (uint32_t)decode_number(body);
-	for (int i = 0; i < 4; i++)
-		lock->field[i] = (uint32_t)decode_number(body);
-	lock->block = (uint32_t)decode_number(body);
-	lock->offset = (uint32_t)decode_number(body);
-	decode_copy(body, d->kind, sizeof(d->kind));
-	decode_copy(body, lock->name, sizeof(lock->name));
-	*wait = (struct lock_wait){
-		.event = lock, .kind = d->kind, .start_ns = lock->start_ns,
-		.wall_ns = lock->start_ns + d->wall_offset_ns, .duration_ns = lock->duration_ns,
-		.running = flags & RECORDED_WAIT_RUNNING, .joined = flags & RECORDED_WAIT_JOINED,
-	};
-	n = decode_number(body);
-	if (n > LOCK_CYCLE)
-		body->failed = true;
-	for (; wait->ncycle < n && !body->failed; wait->ncycle++)
-		wait->cycle[wait->ncycle] = (uint32_t)decode_number(body);
-	if (flags & RECORDED_WAIT_INFO) {
-		decode_info(d, body, flags & RECORDED_WAIT_KNOWN);
-		wait->info = &d->info;
-	}
-	event->end_ns = wait->start_ns + wait->duration_ns;
-	if (body->failed || event->end_ns < wait->start_ns)
+	if (!session)
 		return -EBADMSG;
-	return decode_waiter(d, body, server, event);
+	*r = (struct recorded_wait){ .w.server = session->server };
+	wait->who = &session->who;
+	wait->start_ns = d->start_ns = decode_difference(body, d->start_ns);
+	wait->wall_ns = wait->start_ns + d->wall_offset_ns;
+	wait->duration_ns = decode_number(body);
+	decode_members(d, body, LAYOUT_WAIT, r);
+	r->lock.pid = wait->who->pid;
+	r->lock.tid = wait->who->tid;
+	r->lock.start_ns = wait->start_ns;
+	r->lock.duration_ns = wait->duration_ns;
+	r->info.event = r->lock;
+	wait->event = &r->lock;
+	wait->kind = r->kind;
+	wait->joined = r->lock.flags & LOCK_JOINED;
+	wait->info = r->has_info ? &r->info : NULL;
+	event->wait = *wait;
+	event->end_ns = wait->start_ns + wait->duration_ns;
+	return body->failed || event->end_ns < wait->start_ns ? -EBADMSG : 1;
 }
 
-static void decode_summary(struct decoder *body, struct summary *s)
+static void decode_summary(const struct decode *d, struct decoder *body, struct summary *s)
 {
-	static const enum loss order[] = RECORDING_LOSSES;
+	__u64 lost[LOSSES] = { 0 };
 
 	*s = (struct summary){ .statements = decode_number(body) };
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		s->lost[order[i]] = decode_number(body);
+	decode_sparse(d, body, LAYOUT_LOSSES, lost);
+	for (int i = 0; i < LOSSES; i++)
+		s->lost[i] = lost[i];
 	s->boundary = decode_number(body);
-}
-
-static void decode_limit(struct decoder *body, struct summary *s)
-{
-	static const enum loss order[] = RECORDING_LIMIT_LOSSES;
-
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		s->lost[order[i]] = decode_number(body);
 	s->untraced_ns = decode_number(body);
 }
 
@@ -516,18 +229,42 @@ static int decode_status(struct decode *d, struct decoder *body, struct decode_e
 	bpf_ns = decode_number(body);
 	event->status.cost.has_bpf = bpf_ns;
 	event->status.cost.bpf_ns = bpf_ns ? bpf_ns - 1 : 0;
-	decode_summary(body, &event->status.statements);
-	decode_summary(body, &event->status.waits);
-	if (body->at < body->end)
-		decode_limit(body, &event->status.statements);
+	if (d->version == 1) {
+		version1_summaries(d, body, event);
+	} else {
+		decode_summary(d, body, &event->status.statements);
+		decode_summary(d, body, &event->status.waits);
+	}
 	return body->failed ? -EBADMSG : 1;
 }
 
-static int decode_option(struct decoder *body, struct decode_event *event)
+static int decode_option(struct decode *d, struct decoder *body, struct decode_event *event)
 {
 	event->option.key = decode_string(body, &event->option.key_len);
 	event->option.value = decode_string(body, &event->option.value_len);
-	return !event->option.key || !event->option.value ? -EBADMSG : 1;
+	if (!event->option.key || !event->option.value)
+		return -EBADMSG;
+	if (event->option.key_len == strlen(LAYOUT_OPTION) &&
+	    !memcmp(event->option.key, LAYOUT_OPTION, event->option.key_len)) {
+		layout_read(&d->of_file, event->option.value, event->option.value_len);
+		d->has_file = true;
+		d->of_file_crc = crc32c_of(d->crc, event->option.value, event->option.value_len);
+	}
+	return 1;
+}
+
+/* Decode an event that the layout describes. */
+static int decode_by_layout(struct decode *d, struct decoder *body, struct decode_event *event)
+{
+	if (!d->layout)
+		return -EBADMSG;
+	if (event->type == RECORDING_STATUS)
+		return decode_status(d, body, event);
+	if (event->type == RECORDING_WAIT)
+		return d->version == 1 ? version1_wait(d, body, event) :
+					 decode_wait(d, body, event);
+	return d->version == 1 ? version1_statement(d, body, event) :
+				 decode_statement(d, body, event);
 }
 
 /* Decode one event. Return 1; 0 if it is none for the caller; or -errno. */
@@ -535,7 +272,7 @@ static int decode_body(struct decode *d, struct decoder *body, struct decode_eve
 {
 	switch (event->type) {
 	case RECORDING_OPTIONS:
-		return decode_option(body, event);
+		return decode_option(d, body, event);
 	case RECORDING_SERVER:
 		return decode_add_server(d, body);
 	case RECORDING_SESSION:
@@ -548,13 +285,11 @@ static int decode_body(struct decode *d, struct decoder *body, struct decode_eve
 		d->wall_offset_ns = decode_number(body);
 		return body->failed ? -EBADMSG : 0;
 	case RECORDING_STATEMENT:
-		return decode_statement(d, body, event);
 	case RECORDING_WAIT:
-		return decode_wait(d, body, event);
 	case RECORDING_STATUS:
-		return decode_status(d, body, event);
+		return decode_by_layout(d, body, event);
 	case RECORDING_TRANSACTION:
-		return decode_transaction(d, body, event);
+		return d->version == 1 ? version1_transaction(d, body, event) : 0;
 	case RECORDING_TYPES:
 		break;
 	}

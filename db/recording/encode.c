@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/recording/encode.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "bpf/event.h"
-#include "bpf/lock_event.h"
 #include "db/engine.h"
-#include "db/locks/info.h"
+#include "db/recording/member.h"
 #include "db/recording/shape.h"
 #include "db/session/breakdown.h"
 #include "host/syscall.h"
@@ -208,119 +208,140 @@ static void encode_text(struct encode *e, const char *text, size_t len)
 	encode_keep(e, shape, text, len);
 }
 
+static void encode_members(struct encode *e, const struct member *members, const void *of);
+
 /* Append those of the @n @values that are in @mask and not 0: a bit for each, and these. */
-static void encode_sparse(struct encoder *body, const __u64 *values, int n, uint32_t mask)
+static void encode_sparse(struct encoder *body, const __u64 *values, int n, uint64_t mask)
 {
-	uint32_t present = 0;
+	uint64_t present = 0;
 
 	for (int i = 0; i < n; i++)
-		present |= values[i] ? mask & 1u << i : 0;
+		present |= values[i] ? mask & 1ull << i : 0;
 	encode_number(body, present);
 	for (int i = 0; i < n; i++)
-		if (present & 1u << i)
+		if (present & 1ull << i)
 			encode_number(body, values[i]);
 }
 
-static void encode_calls(struct encode *e, const struct event_breakdown *why, uint32_t *numbers)
+static void encode_calls(struct encode *e, const struct breakdown_wait *waits)
 {
+	uint32_t numbers[BREAKDOWN_WAITS];
 	char name[SYSCALL_NAME];
+	int n;
 
-	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].sleeps; i++) {
-		breakdown_call_name(why->waits[i].call, name);
+	for (n = 0; n < BREAKDOWN_WAITS && waits[n].sleeps; n++) {
+		breakdown_call_name(waits[n].call, name);
 		encode_string(&e->entry, name);
-		numbers[i] = encode_entry(e, &e->calls, why->waits[i].call);
+		numbers[n] = encode_entry(e, &e->calls, waits[n].call);
+	}
+	encode_number(&e->body, (uint64_t)n);
+	for (int i = 0; i < n; i++) {
+		encode_number(&e->body, numbers[i]);
+		encode_number(&e->body, waits[i].sleeps);
+		encode_number(&e->body, waits[i].ns);
 	}
 }
 
-static void encode_why(struct encode *e, const struct event_breakdown *why,
-		       const uint32_t *numbers)
+static void encode_why(struct encode *e, const struct event_breakdown *why)
 {
 	struct encoder *body = &e->body;
-	int n = 0;
+	__u64 phases[PHASES];
 
-	while (n < BREAKDOWN_WAITS && why->waits[n].sleeps)
-		n++;
-	encode_sparse(body, why->ns, BREAKDOWN_PARTS, ~0u);
-	encode_number(body, (uint64_t)n);
-	for (int i = 0; i < n; i++) {
-		encode_number(body, numbers[i]);
-		encode_number(body, why->waits[i].sleeps);
-		encode_number(body, why->waits[i].ns);
-	}
+	for (int i = 0; i < PHASES; i++)
+		phases[i] = why->phases[i].first_ns ? 1 + why->phases[i].ns : 0;
+	encode_sparse(body, why->ns, BREAKDOWN_PARTS, UINT64_MAX);
+	encode_calls(e, why->waits);
 	encode_number(body, why->workers.count);
 	if (why->workers.count)
-		encode_sparse(body, why->workers.ns, BREAKDOWN_PARTS, ~0u);
-	for (int i = 0; i < PHASES; i++)
-		encode_number(body, why->phases[i].first_ns ? 1 + why->phases[i].ns : 0);
+		encode_sparse(body, why->workers.ns, BREAKDOWN_PARTS, UINT64_MAX);
+	encode_sparse(body, phases, PHASES, UINT64_MAX);
 	encode_number(body, why->used);
-	if (why->used)
-		encode_sparse(body, why->use, USES, why->used);
+	encode_sparse(body, why->use, USES, why->used);
 }
 
-/* The flags of @s. They decide which members follow. */
-static uint32_t statement_flags(const struct statement *s)
+static void encode_list(struct encoder *body, const struct member *member, const void *of)
 {
-	const struct {
-		bool set;
-		uint32_t flag;
-	} flags[] = {
-		{ s->text, RECORDED_TEXT }, { s->has_status, RECORDED_STATUS },
-		{ s->has_counts, RECORDED_ROWS }, { s->why, RECORDED_WHY },
-		{ s->has_counts && s->affected, RECORDED_CHANGED },
-		{ s->failed, RECORDED_FAILED }, { s->query_id, RECORDED_QUERY },
-		{ s->truncated, RECORDED_TRUNCATED },
-		{ s->error_code || *s->sqlstate, RECORDED_ERROR },
-		{ s->has_examined, RECORDED_EXAMINED }, { s->has_lock, RECORDED_LOCK },
-		{ s->has_index, RECORDED_PLAN },
-		{ s->fetches, RECORDED_FETCHES }, { s->prepare, RECORDED_PREPARE },
-		{ s->running, RECORDED_RUNNING }, { s->no_text, RECORDED_NO_TEXT },
-		{ s->original_len, RECORDED_REDACTED },
-		{ s->original_len && s->parent, RECORDED_PARENT },
-		{ s->has_query_bytes && s->query_bytes != s->text_len, RECORDED_BYTES },
-		{ s->has_query_bytes && s->query_bytes == s->text_len, RECORDED_WHOLE },
-		{ !s->alone, RECORDED_SHARED },
-	};
-	uint32_t all = 0;
+	size_t n = member_count(member, of, sizeof(uint32_t));
+	const char *at = (const char *)of + member->at;
+	uint32_t value;
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-		all |= flags[i].set ? flags[i].flag : 0;
-	return all;
+	encode_number(body, n);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&value, at + i * sizeof(value), sizeof(value));
+		encode_number(body, value);
+	}
 }
 
-/*
- * Append the members of @s that @flags announce, in the order of docs/recording.md. @query: the
- * entry of its query ID.
- */
-static void statement_members(struct encode *e, const struct statement *s, uint32_t flags,
-			      uint32_t query)
+/* Append a backend. Together, the texts of all in a wait must fit into a block. */
+static void encode_backend(struct encode *e, const struct lock_backend *backend)
 {
-	struct encoder *body = &e->body;
+	struct lock_backend b = *backend;
 
-	if (flags & RECORDED_ROWS)
-		encode_number(body, s->sent + s->affected);
-	if (flags & RECORDED_BYTES)
-		encode_number(body, s->query_bytes);
-	if (flags & RECORDED_ERROR) {
-		encode_number(body, s->error_code);
-		encode_string(body, s->sqlstate);
+	b.cut |= b.len > RECORDING_HELD_MAX;
+	b.len = b.len < RECORDING_HELD_MAX ? b.len : RECORDING_HELD_MAX;
+	encode_members(e, backend_members, &b);
+}
+
+static void encode_backends(struct encode *e, const struct member *member, const void *of)
+{
+	const void *at = (const char *)of + member->at;
+	const struct lock_backend *backends = at;
+	size_t n = member_count(member, of, sizeof(*backends));
+
+	encode_number(&e->body, n);
+	for (size_t i = 0; i < n; i++)
+		encode_backend(e, &backends[i]);
+}
+
+static void encode_member(struct encode *e, const struct member *member, const void *of)
+{
+	const char *at = (const char *)of + member->at;
+	const struct recorded_statement *statement = of;
+	const char *bytes;
+	size_t len;
+
+	switch (member->type) {
+	case MEMBER_NUMBER:
+		encode_number(&e->body, member_value(member, of));
+		break;
+	case MEMBER_STRING:
+		len = strnlen(at, member->size);
+		encode_number(&e->body, 1 + len);
+		encode_bytes(&e->body, at, len);
+		break;
+	case MEMBER_BYTES:
+		memcpy(&bytes, at, sizeof(bytes));
+		memcpy(&len, (const char *)of + member->known, sizeof(len));
+		encode_number(&e->body, len);
+		encode_bytes(&e->body, bytes, len);
+		break;
+	case MEMBER_LIST:
+		encode_list(&e->body, member, of);
+		break;
+	case MEMBER_BACKENDS:
+		encode_backends(e, member, of);
+		break;
+	case MEMBER_TEXT:
+		encode_text(e, statement->s.text, statement->s.text_len);
+		break;
+	case MEMBER_BREAKDOWN:
+		encode_why(e, statement->s.why);
+		break;
+	case MEMBER_FLAG:
+		break;
 	}
-	if (flags & RECORDED_EXAMINED)
-		encode_number(body, s->examined);
-	if (flags & RECORDED_LOCK)
-		encode_number(body, s->lock_ns);
-	if (flags & RECORDED_PLAN)
-		encode_number(body, (uint64_t)s->plan << 1 | s->has_plan);
-	if (flags & RECORDED_FETCHES)
-		encode_number(body, s->fetches);
-	if (flags & RECORDED_REDACTED)
-		encode_number(body, s->original_len);
-	if (flags & RECORDED_PARENT) {
-		encode_string(body, s->parent->trace);
-		encode_string(body, s->parent->span);
-		encode_number(body, s->parent->flags);
-	}
-	if (flags & RECORDED_QUERY)
-		encode_number(body, query);
+}
+
+/* Append those of @members that the event @of has: a bit for each, and the values. */
+static void encode_members(struct encode *e, const struct member *members, const void *of)
+{
+	uint64_t flags = 0;
+
+	for (int i = 0; members[i].name; i++)
+		flags |= (uint64_t)member_has(&members[i], of) << i;
+	encode_number(&e->body, flags);
+	for (; flags; flags &= flags - 1)
+		encode_member(e, &members[__builtin_ctzll(flags)], of);
 }
 
 /* Widen the time range of the block by an event that ended at @ns. */
@@ -332,153 +353,69 @@ static void encode_time(struct encode *e, uint64_t ns)
 		e->end_ns = ns;
 }
 
+/* Append what each event begins with: session, start and duration. */
+static void encode_begin(struct encode *e, uint32_t session, uint64_t start_ns,
+			 uint64_t duration_ns)
+{
+	encode_number(&e->body, session);
+	encode_difference(&e->body, start_ns, e->start_ns);
+	encode_number(&e->body, duration_ns);
+	e->start_ns = start_ns;
+}
+
 void encode_statement(struct encode *e, const struct statement *s)
 {
-	uint32_t flags = statement_flags(s), session = encode_session(e, s->server, s->who);
-	uint32_t calls[BREAKDOWN_WAITS], query = 0;
+	struct recorded_statement r = {
+		.s = *s, .is_transaction = s->transaction, .plan = s->plan,
+		.whole = s->has_query_bytes && s->query_bytes == s->text_len,
+		.has_bytes = s->has_query_bytes && s->query_bytes != s->text_len,
+	};
+	uint32_t session = encode_session(e, s->server, s->who);
 
-	encode_clock(e, s->start_ns, s->wall_ns);
-	if (s->why)
-		encode_calls(e, s->why, calls);
+	if (s->transaction)
+		r.t = *s->transaction;
+	if (s->original_len && s->parent)
+		traceparent_write(s->parent, r.parent);
 	if (s->query_id) {
 		encode_number(&e->entry, s->query_id);
-		query = encode_entry(e, &e->queries, s->query_id);
+		r.query = 1 + (uint64_t)encode_entry(e, &e->queries, s->query_id);
 	}
-	encode_number(&e->body, flags);
-	encode_number(&e->body, session);
-	encode_difference(&e->body, s->start_ns, e->start_ns);
-	encode_number(&e->body, s->duration_ns);
-	statement_members(e, s, flags, query);
-	if (s->text)
-		encode_text(e, s->text, s->text_len);
-	if (s->why)
-		encode_why(e, s->why, calls);
-	encode_event(e, RECORDING_STATEMENT, &e->body);
-	e->start_ns = s->start_ns;
-	e->statements += !s->running && !s->prepare && !e->events.failed;
-	encode_time(e, s->start_ns + s->duration_ns);
-}
-
-void encode_transaction(struct encode *e, const struct statement *s)
-{
-	const struct transaction *t = s->transaction;
-	const uint32_t same = RECORDED_TEXT | RECORDED_WHOLE | RECORDED_TRUNCATED | RECORDED_BYTES |
-			      RECORDED_NO_TEXT | RECORDED_REDACTED;
-	uint32_t flags = (statement_flags(s) & same) | (t->open ? RECORDED_OPEN : 0) |
-			 (t->dated ? RECORDED_DATED : 0) | (t->counted ? RECORDED_COUNTED : 0);
-	uint32_t session = encode_session(e, s->server, s->who);
-	struct encoder *body = &e->body;
-
 	encode_clock(e, s->start_ns, s->wall_ns);
-	encode_number(body, flags);
-	encode_number(body, session);
-	encode_difference(body, s->start_ns, e->start_ns);
-	encode_number(body, s->duration_ns);
-	encode_number(body, t->state);
-	if (flags & RECORDED_COUNTED) {
-		encode_number(body, t->statements);
-		encode_number(body, t->idle_ns);
-	}
-	statement_members(e, s, flags & same, 0);
-	if (s->text)
-		encode_text(e, s->text, s->text_len);
-	encode_event(e, RECORDING_TRANSACTION, body);
+	encode_begin(e, session, s->start_ns, s->duration_ns);
+	encode_members(e, statement_members, &r);
+	encode_event(e, RECORDING_STATEMENT, &e->body);
+	e->statements += !s->running && !s->prepare && !s->transaction && !e->events.failed;
 	encode_time(e, s->start_ns + s->duration_ns);
-}
-
-/* Append a backend. Together, the texts of all in a wait must fit into a block. */
-static void encode_backend(struct encoder *body, const struct lock_backend *backend)
-{
-	size_t len = backend->len < RECORDING_HELD_MAX ? backend->len : RECORDING_HELD_MAX;
-
-	encode_number(body, (backend->queued ? RECORDED_QUEUED : 0) |
-			    (backend->valid ? RECORDED_VALID : 0) |
-			    (backend->running ? RECORDED_BUSY : 0) |
-			    (backend->idle_valid ? RECORDED_IDLE_VALID : 0) |
-			    (backend->idle ? RECORDED_IDLE : 0) |
-			    (backend->cut || len < backend->len ? RECORDED_CUT : 0));
-	encode_number(body, backend->pid);
-	encode_number(body, backend->connection);
-	encode_number(body, backend->blocked_ns);
-	encode_number(body, backend->idle_ns);
-	encode_number(body, backend->text ? len + 1 : 0);
-	encode_bytes(body, backend->text, backend->text ? len : 0);
-}
-
-static void encode_info(struct encoder *body, const struct lock_info *info)
-{
-	encode_number(body, info->relation);
-	encode_string(body, info->name);
-	encode_string(body, info->object);
-	encode_string(body, info->index);
-	encode_backend(body, &info->self);
-	encode_number(body, info->nholders);
-	for (unsigned int i = 0; i < info->nholders; i++)
-		encode_backend(body, &info->holders[i]);
-	encode_number(body, info->more);
 }
 
 void encode_wait(struct encode *e, const struct lock_wait *wait)
 {
+	struct recorded_wait r = {
+		.w = *wait, .lock = *wait->event, .has_info = wait->info != NULL,
+	};
 	uint32_t session = encode_session(e, wait->server, wait->who);
-	uint32_t server = encode_server(e, wait->server);
-	const struct event_lock *event = wait->event;
-	struct encoder *body = &e->body;
 
-	encode_clock(e, wait->start_ns, wait->wall_ns);
-	encode_number(body, (wait->running ? RECORDED_WAIT_RUNNING : 0) |
-			    (wait->joined ? RECORDED_WAIT_JOINED : 0) |
-			    (wait->info ? RECORDED_WAIT_INFO : 0) |
-			    (wait->info && wait->info->known ? RECORDED_WAIT_KNOWN : 0));
-	encode_number(body, server);
-	encode_number(body, wait->who->pid);
-	encode_number(body, wait->who->tid);
-	encode_difference(body, wait->start_ns, e->start_ns);
-	encode_number(body, wait->duration_ns);
-	encode_number(body, event->flags);
-	encode_number(body, event->kind);
-	encode_number(body, event->mode);
-	for (int i = 0; i < 4; i++)
-		encode_number(body, event->field[i]);
-	encode_number(body, event->block);
-	encode_number(body, event->offset);
-	encode_string(body, wait->kind);
-	encode_number(body, strnlen(event->name, sizeof(event->name)) + 1);
-	encode_bytes(body, event->name, strnlen(event->name, sizeof(event->name)));
-	encode_number(body, wait->ncycle);
-	for (unsigned int i = 0; i < wait->ncycle; i++)
-		encode_number(body, wait->cycle[i]);
+	snprintf(r.kind, sizeof(r.kind), "%s", wait->kind);
 	if (wait->info)
-		encode_info(body, wait->info);
-	encode_number(body, session);
-	encode_event(e, RECORDING_WAIT, body);
-	e->start_ns = wait->start_ns;
+		r.info = *wait->info;
+	encode_clock(e, wait->start_ns, wait->wall_ns);
+	encode_begin(e, session, wait->start_ns, wait->duration_ns);
+	encode_members(e, wait_members, &r);
+	encode_event(e, RECORDING_WAIT, &e->body);
 	e->waits += !wait->running && !e->events.failed;
 	encode_time(e, wait->start_ns + wait->duration_ns);
 }
 
+/* Append what was seen and lost. */
 static void encode_summary(struct encoder *body, const struct summary *s)
 {
-	static const enum loss order[] = RECORDING_LOSSES;
+	__u64 lost[LOSSES];
 
+	for (int i = 0; i < LOSSES; i++)
+		lost[i] = s->lost[i];
 	encode_number(body, s->statements);
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		encode_number(body, s->lost[order[i]]);
+	encode_sparse(body, lost, LOSSES, UINT64_MAX);
 	encode_number(body, s->boundary);
-}
-
-/* Append what was left out for the overhead limit, if anything was. */
-static void encode_limit(struct encoder *body, const struct summary *s)
-{
-	static const enum loss order[] = RECORDING_LIMIT_LOSSES;
-	uint64_t any = s->untraced_ns;
-
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		any |= s->lost[order[i]];
-	if (!any)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		encode_number(body, s->lost[order[i]]);
 	encode_number(body, s->untraced_ns);
 }
 
@@ -490,7 +427,6 @@ void encode_status(struct encode *e, uint64_t now_ns, const struct summary *stat
 	encode_number(&e->body, cost->has_bpf ? 1 + cost->bpf_ns : 0);
 	encode_summary(&e->body, statements);
 	encode_summary(&e->body, waits);
-	encode_limit(&e->body, statements);
 	encode_event(e, RECORDING_STATUS, &e->body);
 	encode_time(e, now_ns);
 }

@@ -63,11 +63,10 @@ void encode_close(struct encode *encode);
 void encode_option(struct encode *encode, const char *key, const char *value);
 
 /*
- * Append an event; of a transaction, @s has ->transaction. ->events.failed: it did not fit, or
- * there is no memory.
+ * Append an event, of which all but sessions are as member.h lists them. ->events.failed: it did
+ * not fit, or there is no memory.
  */
 void encode_statement(struct encode *encode, const struct statement *s);
-void encode_transaction(struct encode *encode, const struct statement *s);
 void encode_wait(struct encode *encode, const struct lock_wait *wait);
 void encode_status(struct encode *encode, uint64_t now_ns, const struct summary *statements,
 		   const struct summary *waits, const struct recorded_cost *cost);

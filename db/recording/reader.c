@@ -244,7 +244,7 @@ int reader_open(struct reader *r, int fd)
 
 	*r = (struct reader){ .fd = fd };
 	crc32c_init(&r->crc);
-	err = decode_open(&r->decode);
+	err = decode_open(&r->decode, &r->crc);
 	if (!window)
 		err = -ENOMEM;
 	if (!err && fstat(fd, &st))
@@ -253,6 +253,9 @@ int reader_open(struct reader *r, int fd)
 		err = reader_scan(r, (uint64_t)st.st_size, window);
 	if (!err)
 		reader_check(r);
+	/* Without the names of its members, nothing can be read. */
+	if (!err && r->damage.unstarted && !decode_knows(&r->decode, &r->blocks[0]))
+		err = -EPROTONOSUPPORT;
 	free(window);
 	return err;
 }
@@ -294,7 +297,7 @@ static int reader_block(struct reader *r)
 		if (err && err != -EBADMSG)
 			return err;
 		if (!err) {
-			decode_block(&r->decode, r->events, block->length);
+			decode_block(&r->decode, block, r->events);
 			return 1;
 		}
 		reader_broken(r, block);

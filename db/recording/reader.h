@@ -33,8 +33,8 @@ struct reader {
 
 /*
  * Find the blocks of the regular file @fd, borrowed. Return 0; -EINVAL if there is none;
- * -EPROTONOSUPPORT if it has another version; or another -errno. reader_close() ends it in any
- * case.
+ * -EPROTONOSUPPORT if it has an unknown version or, with ->damage.unstarted, an unknown layout; or
+ * another -errno. reader_close() ends it in any case.
  */
 int reader_open(struct reader *reader, int fd);
 

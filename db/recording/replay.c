@@ -305,17 +305,14 @@ static void replay_status(struct replay *r, const struct decode_event *event)
 static void replay_event(struct replay *r, bool running)
 {
 	struct decode_event *event = &r->event;
-	bool is_statement = event->type == RECORDING_STATEMENT ||
-			    event->type == RECORDING_TRANSACTION;
-	bool open = is_statement ? event->statement.running :
-				   event->type == RECORDING_WAIT && event->wait.running;
+	bool open = event->type == RECORDING_STATEMENT ? event->statement.running :
+		    event->type == RECORDING_WAIT && event->wait.running;
 
 	replay_servers(r);
 	if (open && !r->running)
 		r->running = r->reader.next;
 	switch (event->type) {
 	case RECORDING_STATEMENT:
-	case RECORDING_TRANSACTION:
 		if (open == running)
 			replay_statement(r, event);
 		break;

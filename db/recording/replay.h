@@ -44,7 +44,7 @@ struct replay *replay_new(int fd);
 
 /*
  * Read the properties of the recording and find its blocks. Return 0; -EINVAL if it is none;
- * -EPROTONOSUPPORT if its version is unknown; or another -errno.
+ * -EPROTONOSUPPORT as reader_open(); or another -errno.
  */
 int replay_read(struct replay *replay);
 

@@ -6,14 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "db/recording/layout.h"
+
 #define COMMIT_NS	1000000000u	/* how long an event waits in memory, at most */
 
 void writer_open(struct writer *w, uint64_t id, uint64_t memory)
 {
-	*w = (struct writer){ .block.id = id, .fd = -1, .memory = memory };
+	char layout[LAYOUT_TEXT];
+
+	*w = (struct writer){
+		.block = { .version = RECORDING_VERSION, .id = id }, .fd = -1, .memory = memory,
+	};
 	crc32c_init(&w->crc);
 	encode_open(&w->encode);
 	w->last = &w->first;
+	w->block.layout = crc32c_of(&w->crc, layout, layout_write(layout));
+	encode_option(&w->encode, LAYOUT_OPTION, layout);
 }
 
 /* Write all @len bytes to the file, from its offset on. Return 0 or -errno. */
@@ -171,7 +179,7 @@ int writer_commit(struct writer *w, enum recording_kind kind)
 	w->block.kind = kind;
 	w->block.begin_ns = w->encode.begin_ns;
 	w->block.end_ns = w->encode.end_ns;
-	w->block.statements = w->encode.statements;
+	w->block.statements = (uint32_t)w->encode.statements;
 	w->block.length = (uint32_t)events->len;
 	w->block.crc = crc32c_of(&w->crc, events->data, events->len);
 	block_write(&w->crc, &w->block, head);

@@ -51,10 +51,8 @@ def later(events, ns):
         begin = cursor.at
         body = recording.Cursor(events, begin, begin + length)
         cursor.at = body.end
-        if kind == 6:
-            body.numbers(2)
-        elif kind == 7:
-            body.numbers(4)
+        if kind in (6, 7):
+            body.number()
         elif kind == 8:
             break
         else:
@@ -75,7 +73,7 @@ def repeated(path, out, statements):
     def put(kind, begin, end, number_of, events):
         nonlocal sequence
         head = recording.HEAD.pack(recording.MAGIC, 0, recording.VERSION, kind, found.blocks[0].id, sequence, begin, end, number_of,
-                                   len(events), crc32c(events))
+                                   found.blocks[0].layout, len(events), crc32c(events))
         out.write(head[:8] + recording.crc32c(head[12:]).to_bytes(4, "little") + head[12:] + events)
         sequence += 1
 

@@ -324,8 +324,9 @@ def test_record(postgres, tool, tmp_path):
                 connection.execute("select 1")
     assert one.stop() == 0, one.said()
     last = [event for event in Recording(path.read_bytes()).events() if event["type"] == "status"][-1]["statements"]
-    assert last["text_dropped"] > 0 and last["why_dropped"] > last["text_dropped"] and last["untraced_ns"] > 0
+    lost = last["lost"]
+    assert lost["text_dropped"] > 0 and lost["why_dropped"] > lost["text_dropped"] and last["untraced_ns"] > 0
     replayed = run("replay", path, "top", "--batch")
     losses = re.search(r"; (lost: .*)", replayed.stderr)[1]
-    assert f"{last['text_dropped']} texts (overhead limit), {last['why_dropped']} time breakdowns (overhead limit)" in losses
+    assert f"{lost['text_dropped']} texts (overhead limit), {lost['why_dropped']} time breakdowns (overhead limit)" in losses
     assert f"{last['untraced_ns'] // 1000000} ms without probes (overhead limit)" in losses

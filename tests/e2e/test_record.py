@@ -24,6 +24,7 @@ import recording
 from cluster import Cluster, wait_for
 from mariadb import Maria
 from mariadb_client import ServerError
+from recording_maker import LAYOUT
 from requirements import need_maria, need_root, need_server
 from tool import Locks, Tool, parsed, refused, run
 
@@ -331,6 +332,7 @@ def test_reader_agrees(both):
     assert found.is_started and found.is_ended and not found.searched
     events = list(found.events())
     assert not found.broken and found.options()["threshold_ns"] == "0"
+    assert {line.split()[0]: line.split()[1:] for line in found.layout().splitlines()} == LAYOUT, "of the page"
     ended = [one for one in both.objects if one["type"] in SHOWN]
     agrees([one for one in events if one["type"] in SHOWN], ended)
     waits = [one for one in replay(both.path, "locks", "-m", "0", "--json") if one["type"] == "lock_wait"]

@@ -11,7 +11,8 @@ import subprocess
 import pytest
 
 from browser import colors, console, need_browser, requests, start_browser
-from tool import BUILD, CACHE
+from recording_maker import LAYOUT, Made
+from tool import BUILD, CACHE, run
 
 WRITER = os.path.join(BUILD, "tests", "unit", "report")
 MODULES = os.path.join(CACHE, "page", "node_modules")
@@ -99,6 +100,18 @@ def test_file(page):
         found = re.search(rf"{what} 'sha256-([^']*)'", policy)[1]
         assert bytes.fromhex(digest) == base64.b64decode(found)
     assert "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_parts_have_colors(tmp_path):
+    """By their names, each its own."""
+    made = Made()
+    made.statement(made.session(made.server()), "select 1", ms=100, why={name: 1 + n for n, name in enumerate(LAYOUT["parts"]) if n})
+    made.statement(made.session(made.server()), "select 2", ms=100)
+    page = run("report", made.save(tmp_path / "x.rec")).stdout
+    used = set(re.findall(r'class="(p-\w+)"', page))
+    colors_of = dict(re.findall(r"^\.(p-\w+) { fill: (#\w+); }$", page, re.M))
+    assert used == set(colors_of) == {f"p-{name}" for name in [*LAYOUT["parts"], "unknown"]}
+    assert len(set(colors_of.values())) == len(colors_of)
 
 
 def test_hostile_texts(browser):

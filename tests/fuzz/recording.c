@@ -2,7 +2,9 @@
 /*
  * The reader of recordings. Input: a byte of choices; with bit 0 a whole file, else blocks: a byte
  * with the kind, two with the length of the events, the lowest first, and the events. Their heads
- * are made here. All events are printed, and what is printed is checked.
+ * are made here: of version 1 with bit 1; else with our layout or, with bit 2, with one whose text
+ * comes first, after two bytes with its length. All events are printed, and what is printed is
+ * checked.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,26 +66,70 @@ static void show_wait(const struct lock_wait *wait)
 	locks_table_add(&table, wait);
 }
 
-/* Append a block with the next events of the input. */
-static void add_block(struct input *in, const struct crc32c *crc, uint64_t sequence)
+/* Read the length of what follows in the input. */
+static size_t input_length(struct input *in)
 {
-	struct recording_block block = {
-		.id = 5, .sequence = sequence, .kind = RECORDING_START + input_byte(in) % 3,
-		.begin_ns = sequence, .end_ns = UINT64_MAX,
-	};
 	size_t len = input_byte(in);
 
 	len |= (size_t)input_byte(in) << 8;
-	len = len < in->left ? len : in->left;
+	return len < in->left ? len : in->left;
+}
+
+/* Append a block with these events. */
+static void add_events(const struct crc32c *crc, struct recording_block block,
+		       const uint8_t *events, size_t len)
+{
+	block.length = (uint32_t)len;
+	block.crc = crc32c_of(crc, events, len);
+	block_write(crc, &block, file + file_len);
+	memcpy(file + file_len + RECORDING_HEAD, events, len);
+	file_len += RECORDING_HEAD + len;
+}
+
+/* Append a block with the next events of the input. */
+static void add_block(struct input *in, const struct crc32c *crc, uint64_t sequence,
+		      struct recording_block block)
+{
+	size_t len;
+
+	block.kind = RECORDING_START + input_byte(in) % 3;
+	block.sequence = block.begin_ns = sequence;
+	len = input_length(in);
 	if (len > FILE_MAX - file_len || FILE_MAX - file_len - len < RECORDING_HEAD)
 		len = in->left = 0;
-	block.length = (uint32_t)len;
-	block.crc = crc32c_of(crc, in->at, len);
-	block_write(crc, &block, file + file_len);
-	memcpy(file + file_len + RECORDING_HEAD, in->at, len);
-	file_len += RECORDING_HEAD + len;
+	add_events(crc, block, in->at, len);
 	in->at += len;
 	in->left -= len;
+}
+
+/* Return what all heads have. Append a start with a layout, if @choices ask for it. */
+static struct recording_block first_block(struct input *in, const struct crc32c *crc,
+					  uint8_t choices)
+{
+	struct recording_block block = { .version = 2, .id = 5, .end_ns = UINT64_MAX };
+	struct encode encode;
+	char text[LAYOUT_TEXT];
+	size_t len = layout_write(text);
+
+	if (choices & 2)
+		block.version = 1;
+	else
+		block.layout = crc32c_of(crc, text, len);
+	if (block.version == 1 || !(choices & 4))
+		return block;
+	len = input_length(in);
+	len = len < sizeof(text) ? len : sizeof(text) - 1;
+	memcpy(text, in->at, len);
+	text[len] = '\0';
+	in->at += len;
+	in->left -= len;
+	encode_open(&encode);
+	encode_option(&encode, LAYOUT_OPTION, text);
+	block.layout = crc32c_of(crc, text, strlen(text));
+	block.kind = RECORDING_START;
+	add_events(crc, block, encode.events.data, encode.events.len);
+	encode_close(&encode);
+	return block;
 }
 
 static void read_all(struct reader *reader)
@@ -94,7 +140,7 @@ static void read_all(struct reader *reader)
 
 	while ((ret = reader_next(reader, &event)) > 0) {
 		REQUIRE(count++ < FILE_MAX);
-		if (event.type == RECORDING_STATEMENT || event.type == RECORDING_TRANSACTION)
+		if (event.type == RECORDING_STATEMENT)
 			show_statement(&event.statement);
 		else if (event.type == RECORDING_WAIT)
 			show_wait(&event.wait);
@@ -120,8 +166,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		file_len = in.left < FILE_MAX ? in.left : FILE_MAX;
 		memcpy(file, in.at, file_len);
 	} else {
-		for (uint64_t i = 0; in.left && file_len + RECORDING_HEAD < FILE_MAX; i++)
-			add_block(&in, &crc, i);
+		const struct recording_block block = first_block(&in, &crc, choices);
+
+		for (uint64_t i = 1; in.left && file_len + RECORDING_HEAD < FILE_MAX; i++)
+			add_block(&in, &crc, i, block);
 	}
 	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, file, file_len, 0) != (ssize_t)file_len)
 		abort();

@@ -17,6 +17,7 @@ sys.path.insert(0, TESTS)
 
 import elfmaker as elf    # noqa: E402
 from elfmaker import ElfMaker    # noqa: E402
+from recording_maker import Made, holder    # noqa: E402
 
 X86_BODY = bytes.fromhex("488b8730020000488b9738020000c3")    # a pair of members
 NOP, RET = b"\x90", b"\xc3"
@@ -457,10 +458,30 @@ def recording_seeds():
               event(6, 0xf, 0, 2, 10, 1, text), event(6, 0x11, 0, 2, 10, text, *why),
               event(6, 0x7ff75, 0, 2, 10, *most), event(6, 0x5003, 0, 2, 10, 3, first), event(7, 0xc, 0, *wait, *info),
               event(7, 1, 1, *wait), event(7, 0xc, 0, *wait, *info, 0), event(7, 1, 1, *wait, 0), status, event(99, b"later")]
-    one = b"\0" + start + block(1, *events) + block(2, status)
-    return {"all": one, "twice": b"\2" + start + block(1, *events) + block(1, *reversed(events)) + block(1, *events[:7]),
-            "file": b"\1" + b"dbslower" + bytes(56) + b"dbslower", **{f"event-{i}": b"\0" + block(1, *events[:6], one)
-                                                                     for i, one in enumerate(events)}}
+    one = b"\2" + start + block(1, *events) + block(2, status)
+    found = {"all": one, "twice": b"\2" + start + block(1, *events) + block(1, *reversed(events)) + block(1, *events[:7]),
+             "file": b"\1" + b"dbslower" + bytes(56) + b"dbslower", **{f"event-{i}": b"\2" + block(1, *events[:6], one)
+                                                                      for i, one in enumerate(events)}}
+    made = recorded()
+    blocks = [block(1, *one.events) for one in made.blocks[1:]]
+    layout = made.options["layout"].encode()
+    chosen = len(layout).to_bytes(2, "little") + layout
+    return {**found, "made": b"\1" + made.bytes(), "ours": b"\0" + b"".join(blocks), "theirs": b"\4" + chosen + b"".join(blocks),
+            "unnamed": b"\4\0\0" + b"".join(blocks)}
+
+
+def recorded():
+    """Of the version of today, with each type of member."""
+    made = Made()
+    shop = made.session(made.server(), user="app")
+    made.statement(shop, "select 1 from t where 'x", rows=3, why={"disk": 0.5}, calls={"fsync": (1, 0.25)}, workers=(1, {"cpu": 1}),
+                   phases={"plan": 0.1}, use={"sorts": 2}, plan=["full_scan"], query_id=7, length=99, lock_ms=1, examined=5, fetches=2)
+    made.statement(shop, "update t set a = ?", changed=2, error="42P01", errno=7, original=40, parent=(b"1" * 32, b"2" * 16, 1))
+    made.transaction(shop, "delete", statements=3, idle_ms=5)
+    made.wait(shop, text="select \xff", name="t", more=1, cycle=(7, 8), tranche="x", relation=5, thing="d.t", index="i",
+              holders=[holder(9, "commit", ms=1, queued=True, running=True, idle=True, idle_ms=3, cut=True), holder(connection=4)])
+    made.status(lost={"ring_full": 3}, boundary=1)
+    return made
 
 
 MAKERS = {

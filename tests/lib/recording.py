@@ -7,25 +7,16 @@ import contextlib
 import datetime
 import struct
 
-HEAD = struct.Struct("<8sIHHQQQQQII")
+HEAD = struct.Struct("<8sIHHQQQQIIII")
 MAGIC = b"dbslower"
-VERSION = 1
+VERSION = 2
 START, EVENTS, END = 1, 2, 3
 LONGEST = 8388608
-PARTS = "cpu runqueue disk fsync lock lwlock futex network pipe sleep ipc stopped other".split()
-PHASES = "parse rewrite plan execute".split()
-RESOURCES = """read_bytes write_bytes read_calls write_calls minor_faults major_faults peak_growth_bytes sent_bytes
-    received_bytes shared_blks_hit shared_blks_read shared_blks_dirtied shared_blks_written local_blks_hit local_blks_read
-    local_blks_dirtied local_blks_written temp_blks_read temp_blks_written wal_records wal_fpi wal_bytes sorts sorts_external
-    sort_bytes sort_blocks""".split()
-LOSSES = "ring_full table_full start_without_end end_without_start who_unknown text_unreadable text_truncated".split()
 STATES = {1: "commit", 2: "rollback", 3: "prepare", 4: "running", 5: "idle", 6: "aborted"}
 MODES = {number + 1: f"{name}Lock" for number, name in enumerate(
     "AccessShare RowShare RowExclusive ShareUpdateExclusive Share ShareRowExclusive Exclusive AccessExclusive".split())}
 LWLOCK_MODES = {0: "exclusive", 1: "shared", 2: "until free"}
 TAGS = {"relation", "extend", "page", "tuple"}
-PLAN = """no_good_index no_index filesort filesort_on_disk filesort_priority_queue full_join full_scan tmp_table
-    tmp_table_on_disk""".split()
 WORD = (1 << 64) - 1
 
 
@@ -56,8 +47,8 @@ class Block:
     def __init__(self, data, offset):
         if len(data) - offset < HEAD.size:
             raise Invalid("shorter than a head")
-        (magic, crc, self.version, self.kind, self.id, self.sequence, self.begin_ns, self.end_ns, self.statements, self.length,
-         self.crc) = HEAD.unpack_from(data, offset)
+        (magic, crc, self.version, self.kind, self.id, self.sequence, self.begin_ns, self.end_ns, self.statements, self.layout,
+         self.length, self.crc) = HEAD.unpack_from(data, offset)
         if magic != MAGIC or crc != crc32c(data[offset + 12:offset + 64]):
             raise Invalid("not a head")
         if self.version != VERSION or self.kind not in (START, EVENTS, END) or self.length > LONGEST:
@@ -112,10 +103,21 @@ class Cursor:
             raise Invalid("a NUL")
         return value
 
-    def sparse(self, count):
+    def named(self, names):
+        """The values of a sparse list, by name; those that are 0 are not in it."""
         bits = self.number()
-        values = [self.number() if bits >> i & 1 else 0 for i in range(64)]
-        return values[:count]
+        return {names[i] if i < len(names) else i: self.number() for i in range(64) if bits >> i & 1}
+
+    def value(self, letter):
+        if letter == "n":
+            return self.number()
+        if letter == "s":
+            return self.string()
+        if letter == "x":
+            return self.bytes(self.number())
+        if letter == "l":
+            return self.numbers(self.number())
+        raise Invalid(f"a value of type {letter}")
 
 
 def rfc3339(ns):
@@ -133,13 +135,6 @@ def ms(ns):
     return float(f"{ns // 10 ** 6}.{ns % 10 ** 6:06}")
 
 
-def plan(number):
-    return [word for bit, word in enumerate(PLAN, 1) if number >> bit & 1]
-
-
-OF_NUMBER = {"lock_ms": ms, "query_plan": plan}	# others are as they are
-
-
 def text_members(text, truncated):
     """A text that is not UTF-8 also has its bytes; a character at the end may be cut."""
     try:
@@ -153,8 +148,9 @@ def text_members(text, truncated):
 class Decoder:
     """The events of one block, as objects."""
 
-    def __init__(self, events):
+    def __init__(self, events, layout=""):
         self.cursor = Cursor(bytes(events))
+        self.layout = {line.split()[0]: line.split()[1:] for line in layout.splitlines()}
         self.servers, self.sessions, self.calls, self.queries = [], [], [], []
         self.places, self.kept = [None] * 256, 0
         self.last_ns = self.offset_ns = 0
@@ -170,6 +166,20 @@ class Decoder:
             found = self.READ[kind](self, body) if kind in self.READ else None
             if found:
                 yield found
+
+    def members(self, c, which):
+        """Those of an event, by name; flags are True. An unknown type ends what can be read."""
+        names, flags, found = self.layout[which], c.number(), {}
+        if flags >> len(names):
+            raise Invalid("a flag without a name")
+        for name, _, letter in (names[i].partition(":") for i in range(len(names)) if flags >> i & 1):
+            if letter in ("", "n", "s", "x", "l"):
+                found[name] = c.value(letter) if letter else True
+            elif letter in self.READ_MEMBER:
+                found[name] = self.READ_MEMBER[letter](self, c)
+            else:
+                break
+        return found
 
     def option(self, c):
         return {"type": "option", "name": c.string(), "value": c.string()}
@@ -190,7 +200,10 @@ class Decoder:
             user=c.string(), database=c.string(), client=c.string(), application=c.string(), connection_id=connection or None)))
 
     def entry(self, entries, c, kept):
-        number = c.number()
+        return self.entry_at(entries, c.number(), kept)
+
+    @staticmethod
+    def entry_at(entries, number, kept):
         if not len(entries) - kept <= number < len(entries):
             raise Invalid("an entry that is not there")
         return entries[number]
@@ -212,65 +225,49 @@ class Decoder:
         self.last_ns = c.difference(self.last_ns)
         return self.last_ns
 
+    def begin(self, c):
+        """What each event begins with: server, PID, TID and session; its start and its duration."""
+        return self.entry(self.sessions, c, 4096), self.start(c), c.number()
+
     def statement(self, c):
-        flags = c.number()
-        server, pid, tid, session = self.entry(self.sessions, c, 4096)
-        start, duration = self.start(c), c.number()
-        kind = "running" if flags & 0x4000 else "prepare" if flags & 0x2000 else "statement"
+        (server, pid, tid, session), start, duration = self.begin(c)
+        m = self.members(c, "statement")
+        has, failed = m.keys().__contains__, "failed" in m
+        if has("transaction"):
+            return {**self.transaction_of(server, pid, tid, session, start, duration, has("running"), has("dated"), m.get("state", 0)),
+                    **({"statements": m["statements"], "idle_ms": ms(m.get("idle_ns", 0))} if has("statements") else {}),
+                    **self.text_of(m)}
+        kind = "running" if has("running") else "prepare" if has("prepare") else "statement"
         found = {"type": kind, "time": self.wall(start), "server": server["json"], "pid": pid, "tid": tid,
                  "duration_ms": ms(duration), "end_ns": start + duration, **session}
-        failed = bool(flags & 0x40000)
-        if not flags & (0x80000 | 0x4000 | 0x2000):
-            own = found["own"] = self.transaction_of(server, pid, tid, session, start, duration, False, True,
-                                                     (2 if failed else 1) if flags & 0x2 else 0)
-            own.update(statements=1, idle_ms=0)
-        if flags & 0x4:
-            rows = c.number()
-            if not failed:
-                found["rows"] = rows
-        length = c.number() if flags & 0x100 else None
-        if flags & 0x2:
+        if has("counted") and not failed:
+            found["rows"] = m.get("sent", 0) + m.get("affected", 0)
+        if has("status"):
             found["status"] = "error" if failed else "ok"
-        if flags & 0x200:
-            found.update(known(errno=c.number() or None, sqlstate=c.string()))
-        for flag, name in ((0x400, "rows_examined"), (0x800, "lock_ms"), (0x100000, "query_plan"), (0x1000, "fetches"),
-                           (0x10000, "original_bytes")):
-            if flags & flag:
-                found[name] = OF_NUMBER.get(name, int)(c.number())
-        if flags & 0x20000:
-            found["parent"] = c.string(), c.string(), c.number()
-        if flags & 0x40:
-            found["query_id"] = self.entry(self.queries, c, 4096)
-        if flags & 0x1:
-            text = self.text(c)
-            found.update(text_members(text, flags & 0x80), truncated=bool(flags & 0x80))
-            length = len(text) if flags & 0x8 else length
-        if length is not None:
-            found["query_bytes"] = length
-        if "own" in found:
-            found["own"].update({key: found[key] for key in ("query", "query_base64", "truncated", "query_bytes", "original_bytes")
-                                 if key in found})
-        if flags & 0x10:
-            found.update(self.breakdown(c))
+        found.update(known(errno=m.get("errno"), sqlstate=m.get("sqlstate"), rows_examined=m.get("rows_examined"), fetches=m.get("fetches")))
+        if has("lock_ns"):
+            found["lock_ms"] = ms(m["lock_ns"])
+        if has("plan"):
+            found["query_plan"] = [name for bit, name in enumerate(self.layout["plan"]) if m["plan"] >> bit & 1]
+        if has("traceparent"):
+            _, trace, span, flags = m["traceparent"].split(b"-")
+            found["parent"] = trace, span, int(flags, 16)
+        if has("query_id"):
+            found["query_id"] = self.entry_at(self.queries, m["query_id"] - 1, 4096)
+        found.update(self.text_of(m), **m.get("breakdown", {}))
+        if has("alone") and kind == "statement":
+            own = found["own"] = self.transaction_of(server, pid, tid, session, start, duration, False, True,
+                                                     (2 if failed else 1) if has("status") else 0)
+            own.update(statements=1, idle_ms=0, **self.text_of(m))
         return found
 
-    def transaction(self, c):
-        flags = c.number()
-        server, pid, tid, session = self.entry(self.sessions, c, 4096)
-        start, duration, state = c.difference(self.last_ns), *c.numbers(2)
-        found = self.transaction_of(server, pid, tid, session, start, duration, is_open=flags & 0x2, is_dated=flags & 0x4, state=state)
-        if flags & 0x10:
-            found.update(statements=c.number(), idle_ms=ms(c.number()))
-        length = c.number() if flags & 0x100 else None
-        if flags & 0x10000:
-            found["original_bytes"] = c.number()
-        if flags & 0x1:
-            text = self.text(c)
-            found.update(text_members(text, flags & 0x80), truncated=bool(flags & 0x80))
-            length = len(text) if flags & 0x8 else length
-        if length is not None:
-            found["query_bytes"] = length
-        return found
+    @staticmethod
+    def text_of(m):
+        found = {}
+        if "text" in m:
+            found = {**text_members(m["text"], "truncated" in m), "truncated": "truncated" in m}
+        length = len(m.get("text", b"")) if "whole" in m else m.get("query_bytes")
+        return {**found, **known(query_bytes=length, original_bytes=m.get("original_bytes"))}
 
     def transaction_of(self, server, pid, tid, session, start, duration, is_open, is_dated, state):
         end = self.wall(start + duration)
@@ -301,96 +298,81 @@ class Decoder:
             parts.append(c.bytes(inserted))
         return b"".join(parts) + base.bytes(base.end - base.at)
 
+    def parts(self, c):
+        """All that the layout names, also those that are 0."""
+        parts = c.named(self.layout["parts"])
+        return {name: ms(parts.get(name, 0)) for name in self.layout["parts"]}
+
     def breakdown(self, c):
-        found = {"why_ms": dict(zip(PARTS, map(ms, c.sparse(len(PARTS)))))}
+        found = {"why_ms": self.parts(c)}
         waits = [(self.entry(self.calls, c, 64), *c.numbers(2)) for _ in range(c.number())]
         found["waits"] = [{"call": call, "sleeps": sleeps, "total_ms": ms(ns)} for call, sleeps, ns in waits]
         workers = c.number()
         if workers:
-            found["workers"] = {"count": workers, "why_ms": dict(zip(PARTS, map(ms, c.sparse(len(PARTS)))))}
-        phases = {name: ms(ns - 1) for name, ns in zip(PHASES, c.numbers(4)) if ns}
+            found["workers"] = {"count": workers, "why_ms": self.parts(c)}
+        phases = {name: ms(ns - 1) for name, ns in c.named(self.layout["phases"]).items()}
         if phases:
             found["phases_ms"] = phases
         used = c.number()
+        values = c.named(self.layout["resources"])
         if used:
-            values = c.sparse(len(RESOURCES))
-            found["use"] = {name: values[i] for i, name in enumerate(RESOURCES) if used >> i & 1}
+            found["use"] = {name: values.get(name, 0) for i, name in enumerate(self.layout["resources"]) if used >> i & 1}
         return found
 
-    def backend(self, c):
-        flags, pid, connection, blocked, idle, length = c.numbers(6)
-        text = c.bytes(length - 1) if length else None
-        found = {"pid": pid} if pid else {"prepared_transaction": True}
-        if connection:
-            found["connection_id"] = connection
-        found.update(queued=bool(flags & 1), blocked_ms=ms(blocked))
-        if flags & 2:
-            found["running"] = bool(flags & 4)
-        if flags & 8:
-            found["idle_in_transaction"] = bool(flags & 0x10)
-        if idle:
-            found["idle_ms"] = ms(idle)
-        if text is not None:
-            found.update(query=text.decode("utf-8", "replace"), truncated=bool(flags & 0x20))
+    def backends(self, c):
+        return [self.backend(self.members(c, "backend")) for _ in range(c.number())]
+
+    @staticmethod
+    def backend(m):
+        found = {"pid": m["pid"]} if "pid" in m else {"prepared_transaction": True}
+        found.update(known(connection_id=m.get("connection_id")), queued="queued" in m, blocked_ms=ms(m.get("blocked_ns", 0)))
+        if "read" in m:
+            found["running"] = "running" in m
+        if "idle_read" in m:
+            found["idle_in_transaction"] = "idle" in m
+        if "idle_ns" in m:
+            found["idle_ms"] = ms(m["idle_ns"])
+        if "text" in m:
+            found.update(query=m["text"].decode("utf-8", "replace"), truncated="cut" in m)
         return found
 
     def wait(self, c):
-        flags = c.number()
-        server = self.entry(self.servers, c, 1024)
-        pid, tid = c.numbers(2)
-        start = self.start(c)
-        duration, event, kind, mode, *tag = c.numbers(8)
-        c.numbers(2)
-        lock, tranche = c.string(), c.string()
-        cycle = c.numbers(c.number())
+        (server, pid, tid, session), start, duration = self.begin(c)
+        m = self.members(c, "wait")
+        has = m.keys().__contains__
         found = {"type": "lock_wait", "time": self.wall(start), "server": server["json"], "pid": pid, "tid": tid,
                  "duration_ms": ms(duration), "end_ns": start + duration}
-        found["outcome"] = ("waiting" if flags & 1 else "deadlock" if event & 8 else "ended" if event & 2 else
-                            "failed" if event & 4 else "granted")
-        found.update(known(lock=lock, mode=(LWLOCK_MODES if event & 1 else {} if event & 2 else MODES).get(mode)))
-        if flags & 2:
+        found["outcome"] = ("waiting" if has("waiting") else "deadlock" if has("deadlock") else "ended" if has("session") else
+                            "failed" if has("failed") else "granted")
+        modes = LWLOCK_MODES if has("lwlock") else {} if has("session") else MODES
+        found.update(known(lock=m.get("lock"), mode=modes.get(m.get("mode", 0)), connection_id=session.get("connection_id"),
+                           index=m.get("index"), more_holders=m.get("more_holders"), cycle=m.get("cycle")))
+        if has("began_before"):
             found["began_before"] = True
-        if not event & 3:
-            found.update(tag=tag, tag_type=kind)
-            if lock and lock.decode() in TAGS:
+        if not has("lwlock") and not has("session"):
+            tag = m.get("tag", [0] * 4)
+            found.update(tag=tag, tag_type=m.get("type", 0), **known(relation=m.get("relation"), relation_oid=m.get("relation_oid")))
+            if has("lock") and m["lock"].decode() in TAGS:
                 found["relation_oid"] = tag[1]
-        if cycle:
-            found["cycle"] = cycle
-        if flags & 4:
-            self.info(c, found, flags, event)
-        if c.at < c.end:
-            *session, who = self.entry(self.sessions, c, 4096)
-            if session != [server, pid, tid]:
-                raise Invalid(f"a wait of {pid}, {tid} in another session")
-            found.update(known(connection_id=who.get("connection_id")))
+        if has("waiter"):
+            found.update({key: own[key] for own in m["waiter"] for key in ("query", "truncated", "connection_id") if key in own})
+        if has("session"):
+            found.update(known(object=m.get("object")))
+        if has("all_holders") or has("holders"):
+            found["holders"] = m.get("holders", [])
         return found
-
-    def info(self, c, found, flags, event):
-        relation, (name, thing, index), own = c.number(), (c.string(), c.string(), c.string()), self.backend(c)
-        holders = [self.backend(c) for _ in range(c.number())]
-        more = c.number()
-        found.update(known(index=index, more_holders=more or None, connection_id=own.get("connection_id")))
-        found.update({key: own[key] for key in ("query", "truncated") if key in own})
-        if event & 2:
-            found.update(known(object=thing))
-        elif not event & 1:
-            found.update(known(relation=name))
-            if relation:
-                found.setdefault("relation_oid", relation)
-        if flags & 8 or holders:
-            found["holders"] = holders
 
     def status(self, c):
         time_ns, cpu, bpf = c.difference(self.last_ns), *c.numbers(2)
         found = {"type": "status", "end_ns": time_ns, "cpu_ns": cpu, "bpf_ns": bpf - 1 if bpf else None}
         for name in ("statements", "waits"):
-            count, *lost, boundary = c.numbers(9)
-            found[name] = {"statements": count, "lost": dict(zip(LOSSES, lost)), "boundary": boundary}
-        if c.at < c.end:
-            found["statements"].update(zip(("text_dropped", "why_dropped", "untraced_ns"), c.numbers(3)))
+            count, lost, (boundary, untraced) = c.number(), c.named(self.layout["losses"]), c.numbers(2)
+            found[name] = {"statements": count, "lost": {loss: lost.get(loss, 0) for loss in self.layout["losses"]}, "boundary": boundary,
+                           "untraced_ns": untraced}
         return found
 
-    READ = {1: option, 2: server, 3: session, 4: call, 5: clock, 6: statement, 7: wait, 8: status, 9: query, 10: transaction}
+    READ = {1: option, 2: server, 3: session, 4: call, 5: clock, 6: statement, 7: wait, 8: status, 9: query}
+    READ_MEMBER = {"t": text, "b": breakdown, "h": backends}
 
 
 class Recording:
@@ -446,7 +428,13 @@ class Recording:
             if (check or number % 10 == 0) and not block.is_sound():
                 self.broken += 1
                 continue
-            yield from Decoder(block.events)
+            yield from Decoder(block.events, self.layout())
+
+    def layout(self):
+        layout = self.options().get("layout", "")
+        if any(block.layout != crc32c(layout.encode()) for block in self.blocks):
+            raise Invalid("another layout")
+        return layout
 
     def options(self):
         return {one["name"].decode(): one["value"].decode() for one in Decoder(self.blocks[0].events) if one["type"] == "option"}

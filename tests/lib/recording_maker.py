@@ -12,8 +12,11 @@ Recordings from Python data, for tests of what is printed: written from docs/rec
 Each event starts a millisecond after the one before has ended, unless @at names the ms since the start of the recorder.
 """
 
-from recording import (END, EVENTS, HEAD, LOSSES, LWLOCK_MODES, MAGIC, MODES, PARTS, PHASES, PLAN, RESOURCES, START, STATES, VERSION, WORD,
-                       crc32c)
+import os
+import re
+
+from recording import END, EVENTS, HEAD, LWLOCK_MODES, MAGIC, MODES, START, STATES, VERSION, WORD, crc32c
+from tool import ROOT
 
 ID = 0x1122334455667788
 HOST = "db1"
@@ -21,8 +24,17 @@ STARTED_NS = 10 ** 12				# of CLOCK_MONOTONIC
 WALL_NS = 1767225600 * 10 ** 9			# then, 2026-01-01T00:00:00Z
 BLOCK = 64 << 10
 DIALECTS = {"postgresql": 0, "mysql": 1, "mariadb": 1}
-TEXT, STATUS, ROWS, WHOLE, WHY, CHANGED, QUERY_ID, CUT, LENGTH = (1 << bit for bit in range(9))
-ERROR, EXAMINED, LOCK_TIME, FETCHES, PREPARE, RUNNING, NO_TEXT, REDACTED, PARENT, FAILED, NOT_OWN, HOW = (1 << bit for bit in range(9, 21))
+
+
+def documented_layout():
+    """The lists of docs/recording.md, whose lines are broken there."""
+    with open(os.path.join(ROOT, "docs", "recording.md"), encoding="utf-8") as f:
+        lines = re.search(r"<!-- layout -->\n((?: {4}.*\n)+)", f.read())[1]
+    lists = [line.split() for line in lines.replace("\n        ", " ").splitlines()]
+    return {name: names for name, *names in lists}
+
+
+LAYOUT = documented_layout()
 
 
 def ns_of(ms):
@@ -66,10 +78,25 @@ def event(kind, *body):
     return numbers(kind, len(body)) + body
 
 
+def counted_numbers(values):
+    return numbers(len(values), *values)
+
+
+def counted(data):
+    return number(len(data)) + data
+
+
+def given(**values):
+    """Flags that are set, and encoded values that there are."""
+    return {name: value for name, value in values.items() if value not in (None, False)}
+
+
 def holder(pid=0, text=None, ms=0, connection=0, queued=False, running=None, idle=None, idle_ms=0, cut=False):
     """A backend of a lock wait, for @ms of it. @running, @idle (in a transaction): True, False or None, if unknown."""
-    flags = (queued | (running is not None) << 1 | bool(running) << 2 | (idle is not None) << 3 | bool(idle) << 4 | cut << 5)
-    return numbers(flags, pid, connection, ns_of(ms), ns_of(idle_ms), 0 if text is None else len(octets(text)) + 1) + octets(text or b"")
+    return given(pid=number(pid) if pid else None, connection_id=number(connection) if connection else None,
+                 blocked_ns=number(ns_of(ms)) if ms else None, text=None if text is None else counted(octets(text)),
+                 read=running is not None, running=bool(running), idle_read=idle is not None, idle=bool(idle),
+                 idle_ns=number(ns_of(idle_ms)) if idle_ms else None, queued=queued, cut=cut)
 
 
 class Block:
@@ -96,17 +123,19 @@ class Block:
         before, self.last_ns = self.last_ns, start_ns
         return difference(start_ns, before)
 
-    def bytes(self, kind, sequence):
+    def bytes(self, kind, sequence, layout):
         events = b"".join(self.events)
         head = HEAD.pack(MAGIC, 0, VERSION, kind, ID, sequence, min(self.ends, default=0), max(self.ends, default=0), self.statements,
-                         len(events), crc32c(events))
+                         crc32c(layout), len(events), crc32c(events))
         return head[:8] + crc32c(head[12:]).to_bytes(4, "little") + head[12:] + events
 
 
 class Made:
-    def __init__(self, threshold_ms=0, pids="100", **options):
-        self.options = {"host": HOST, "architecture": "x86_64", "kernel": "6.1.0", "dbslower": "0.1.0", "start_ns": STARTED_NS,
-                        "start_wall_ns": WALL_NS, "threshold_ns": ns_of(threshold_ms), "pids": pids, **options}
+    def __init__(self, threshold_ms=0, pids="100", layout=LAYOUT, extra=(), **options):
+        """@layout: names in the order of their bits; @extra: by list, what each event, or sparse list, has of further ones."""
+        self.layout, self.extra = layout, dict(extra)
+        self.options = {"layout": "".join(f"{name} {' '.join(names)}\n" for name, names in layout.items()), "host": HOST,
+                        "architecture": "x86_64", "kernel": "6.1.0", "dbslower": "0.1.0", "start_ns": STARTED_NS, "start_wall_ns": WALL_NS, "threshold_ns": ns_of(threshold_ms), "pids": pids, **options}
         self.blocks = [self.start_block(), self.new_block()]
         self.last, self.now_ns, self.pids = None, STARTED_NS, 100
         self.counts = {"statements": 0, "waits": 0}
@@ -162,6 +191,32 @@ class Made:
 
     # what
 
+    def members(self, which, values):
+        """Flags and encoded values, by name."""
+        names = [name.partition(":")[::2] for name in self.layout[which]]
+        values = {**values, **self.extra.get(which, {})}
+        assert set(values) <= {name for name, _ in names}, values
+        flags = sum(1 << i for i, (name, _) in enumerate(names) if name in values)
+        return number(flags) + b"".join(values[name] for name, kind in names if kind and name in values)
+
+    def sparse(self, which, values):
+        return sparse(self.layout[which], {**values, **self.extra.get(which, {})})
+
+    def bits(self, which, words):
+        return number(sum(1 << self.layout[which].index(word) for word in words))
+
+    def begin(self, block, session, at, ms):
+        """What each event begins with, its start and its duration in ns."""
+        start_ns, took = self.ended(at, ms)
+        # The entry comes before the event that refers to it.
+        return self.session_entry(block, session) + block.start(start_ns) + number(took), start_ns, took
+
+    def text(self, text, length=None):
+        if text is None:
+            return {"no_text": True}
+        base = {"text": number(0) + counted(octets(text))}
+        return {**base, "whole": True} if length is None else {**base, "truncated": True, "query_bytes": number(length)}
+
     def statement(self, session, text, ms=1, at=None, rows=None, error=None, errno=0, status=True, changed=None, examined=None,
                   lock_ms=None, plan=None, fetches=None, query_id=None, length=None, parent=None, original=None, kind="statement",
                   own=True, why=None, calls=(), workers=None, phases=(), use=None):
@@ -170,96 +225,94 @@ class Made:
         @parent: trace, span and flags. @why: ms by part, the rest is cpu; @calls: {name: (sleeps, ms)}; @workers: their
         number and ms by part. @kind: also "running" and "prepare".
         """
-        block, (start_ns, took) = self.block(), self.ended(at, ms)
+        block = self.block()
+        begin, start_ns, took = self.begin(block, session, at, ms)
         failed = error is not None
-        optional = [(ROWS | (changed is not None) * CHANGED, rows if changed is None else changed, number),
-                    (LENGTH | CUT, length, number), (ERROR, error, lambda state: number(errno) + string(state)),
-                    (EXAMINED, examined, number), (LOCK_TIME, lock_ms, lambda ms: number(ns_of(ms))),
-                    (HOW, plan, lambda words: number(1 | sum(2 << PLAN.index(word) for word in words))),
-                    (FETCHES, fetches, number), (REDACTED, original, number),
-                    (PARENT, parent, lambda one: string(one[0]) + string(one[1]) + number(one[2])),
-                    (QUERY_ID, query_id, lambda one: block.entry(9, number(one & WORD))),
-                    (TEXT | (length is None) * WHOLE, text, self.text)]
-        flags = ({"statement": 0, "running": RUNNING, "prepare": PREPARE}[kind] | status * STATUS | failed * FAILED | (not own) * NOT_OWN |
-                 (why is not None) * WHY | (text is None) * NO_TEXT)
-        for flag, value, _ in optional:
-            flags |= flag if value is not None else 0
-        # The entries come before the event that refers to them.
-        entry = self.session_entry(block, session)
-        body = [encode(value) for _, value, encode in optional if value is not None]
-        body += [] if why is None else self.breakdown(block, took, why, dict(calls), workers, dict(phases), use)
-        block.add(6, number(flags), entry, block.start(start_ns), number(took), *body, end=start_ns + took)
+        values = {
+            "errno": number(errno) if errno else None, "sqlstate": string(error) if error else None,
+            "sent": number(rows) if rows else None, "affected": number(changed) if changed else None,
+            "rows_examined": None if examined is None else number(examined),
+            "lock_ns": None if lock_ms is None else number(ns_of(lock_ms)), "plan": None if plan is None else self.bits("plan", plan),
+            "fetches": None if fetches is None else number(fetches), "original_bytes": None if original is None else number(original),
+            "traceparent": None if parent is None else string(b"00-%b-%b-%02x" % parent),
+            "query_id": None if query_id is None else self.query(block, query_id),
+            "breakdown": None if why is None else self.breakdown(block, took, why, dict(calls), workers, dict(phases), use),
+        }
+        flags = given(status=status, failed=failed, unended=failed, counted=rows is not None or changed is not None, alone=own,
+                      planned=plan is not None, prepare=kind == "prepare", running=kind == "running")
+        block.add(6, begin, self.members("statement", {**given(**values), **flags, **self.text(text, length)}), end=start_ns + took)
         if kind == "statement":
             block.statements += 1
             self.counts["statements"] += 1
         return start_ns
 
     @staticmethod
-    def text(text):
-        return number(0) + number(len(octets(text))) + octets(text)
+    def query(block, query_id):
+        entry = number(query_id & WORD)
+        block.entry(9, entry)
+        return number(1 + block.entries[9].index(entry))
 
-    @staticmethod
-    def parts(total, why):
+    def parts(self, total, why):
         parts = {name: ns_of(ms) for name, ms in why.items()}
-        return sparse(PARTS, {**parts, "cpu": parts.get("cpu", 0) + total - sum(parts.values())})
+        return self.sparse("parts", {**parts, "cpu": parts.get("cpu", 0) + total - sum(parts.values())})
 
     def breakdown(self, block, took, why, calls, workers, phases, use):
         body = [self.parts(took, why), number(len(calls))]
         for name, (sleeps, ms) in calls.items():
             body += [block.entry(4, string(name)), numbers(sleeps, ns_of(ms))]
         body += [number(0)] if workers is None else [number(workers[0]), self.parts(sum(map(ns_of, workers[1].values())), workers[1])]
-        body.append(numbers(*(1 + ns_of(phases[name]) if name in phases else 0 for name in PHASES)))
-        body.append(number(sum(1 << RESOURCES.index(name) for name in use or ())))
-        return body + ([sparse(RESOURCES, use)] if use else [])
+        body.append(self.sparse("phases", {name: 1 + ns_of(ms) for name, ms in phases.items()}))
+        return b"".join([*body, self.bits("resources", use or ()), self.sparse("resources", use or {})])
 
     def transaction(self, session, text=None, ms=1, at=None, state="commit", statements=None, idle_ms=0, dated=True):
         """One of several statements, of which @text is the longest; an open one has a state of those."""
-        block, (start_ns, took) = self.block(), self.ended(at, ms)
+        block = self.block()
+        begin, start_ns, took = self.begin(block, session, at, ms)
         word = {name: value for value, name in STATES.items()}.get(state, 0)
-        flags = ((text is not None) | (word > 3) << 1 | dated << 2 | (statements is not None) << 4 | (text is not None) * WHOLE |
-                 (text is None) * NO_TEXT)
-        entry = self.session_entry(block, session)
-        block.add(10, number(flags), entry, difference(start_ns, block.last_ns), numbers(took, word),
-                  numbers(statements, ns_of(idle_ms)) if statements is not None else b"",
-                  self.text(text) if text is not None else b"", end=start_ns + took)
+        values = given(state=number(word) if word else None, statements=None if statements is None else number(statements),
+                       idle_ns=number(ns_of(idle_ms)) if idle_ms else None)
+        flags = given(transaction=True, unended=True, running=word > 3, dated=dated)
+        block.add(6, begin, self.members("statement", {**values, **flags, **self.text(text)}), end=start_ns + took)
 
     def wait(self, session, ms=1, at=None, lock="relation", mode="AccessExclusiveLock", outcome="granted", tag=(5, 16384, 0, 0), kind=0,
              tranche=None, cycle=(), text=None, relation=0, name=None, thing=None, index=None, holders=None, more=0,
-             engine="postgresql", connection=0, named=True):
-        """
-        A lock wait of the session, which ran @text, of this @connection. @holders: of holder(), None if they could not be read.
-        @named: with its session, as earlier versions did not record it.
-        """
-        block, (start_ns, took) = self.block(), self.ended(at, ms)
-        server, pid, tid, _ = session
-        event_flags = ((lock == "lwlock") | (engine == "mysql") << 1 | (outcome in ("failed", "deadlock")) << 2 |
-                       (outcome == "deadlock") << 3)
+             engine="postgresql", connection=0):
+        """A lock wait of the session, which ran @text, of this @connection. @holders: of holder(), None if they could not be read."""
+        block = self.block()
+        begin, start_ns, took = self.begin(block, session, at, ms)
         mode = {word: value for value, word in (LWLOCK_MODES if lock == "lwlock" else MODES).items()}.get(mode, 0)
-        body = [numbers((outcome == "waiting") | (holders is not None) * 0xc), block.entry(2, server), numbers(pid, tid)]
-        body += [block.start(start_ns), numbers(took, event_flags, kind, mode, *tag, 0, 0), string(lock), string(tranche)]
-        body += [numbers(len(cycle), *cycle)]
+        values = {
+            "type": number(kind) if kind else None, "mode": number(mode) if mode else None, "tag": counted_numbers(tag),
+            "cycle": counted_numbers(cycle) if cycle else None, "lock": string(lock), "tranche": string(tranche) if tranche else None,
+        }
+        flags = given(waiting=outcome == "waiting", failed=outcome in ("failed", "deadlock"), deadlock=outcome == "deadlock",
+                      lwlock=lock == "lwlock", session=engine == "mysql")
         if holders is not None:
-            own = holder(pid, text, connection=connection)
-            body += [number(relation), string(name), string(thing), string(index), own, number(len(holders)), *holders, number(more)]
-        if named:
-            body.append(self.session_entry(block, session))
-        block.add(7, *body, end=start_ns + took)
+            own = holder(session[1], text, connection=connection)
+            values |= {"relation_oid": number(relation) if relation else None, "relation": string(name) if name else None,
+                       "object": string(thing) if thing else None, "index": string(index) if index else None,
+                       "waiter": self.backends([own]), "holders": self.backends(holders) if holders else None,
+                       "more_holders": number(more) if more else None, "all_holders": True}
+        block.add(7, begin, self.members("wait", {**given(**values), **flags}), end=start_ns + took)
         self.counts["waits"] += 1
 
-    def status(self, lost=(), boundary=0, cpu_ms=5, limit=()):
-        """The counts so far. @lost: of statements by name; @limit: text_dropped, why_dropped and ns without probes."""
-        lost = dict(lost)
+    def backends(self, backends):
+        return number(len(backends)) + b"".join(self.members("backend", one) for one in backends)
+
+    def status(self, lost=(), boundary=0, cpu_ms=5, untraced_ns=0):
+        """The counts so far. @lost: of statements by name."""
         block = self.block()
         block.add(8, difference(self.now_ns, block.last_ns), numbers(ns_of(cpu_ms), 0),
-                  numbers(self.counts["statements"], *(lost.get(name, 0) for name in LOSSES), boundary),
-                  numbers(self.counts["waits"], *[0] * len(LOSSES), 0), numbers(*limit), end=self.now_ns)
+                  number(self.counts["statements"]), self.sparse("losses", dict(lost)), numbers(boundary, untraced_ns),
+                  numbers(self.counts["waits"], 0, 0, 0), end=self.now_ns)
         self.last = block
 
     def bytes(self):
         if self.last is not self.blocks[-1]:
             self.status()
         last = Block()
-        return b"".join(block.bytes(START if not n else END if n == len(self.blocks) else EVENTS, n)
+        layout = self.options["layout"].encode()
+        return b"".join(block.bytes(START if not n else END if n == len(self.blocks) else EVENTS, n, layout)
                         for n, block in enumerate([*self.blocks, last]))
 
     def save(self, path):
