@@ -17,6 +17,8 @@
 #include "db/selftest/selftest.h"
 #include "host/clock.h"
 
+static bool own_self_test;		/* of --self-test */
+
 struct cmd_doctor {
 	struct doctor doctor;
 	unsigned int steps;		/* of the self-test, that were reported */
@@ -82,13 +84,13 @@ static void doctor_run(struct cmd_doctor *cmd)
 			  clock_ns(CLOCK_REALTIME), NULL);
 		json_string(&doctor->out, ",\"version\":\"", version_text);
 	}
-	if (!files && !options->self_test) {
+	if (!files && !own_self_test) {
 		doctor_host(doctor);
 		doctor_servers(doctor);
 	}
 	if (files)
 		doctor_files(doctor);
-	if (options->self_test)
+	if (own_self_test)
 		self_test(cmd);
 	doctor_finish(doctor);
 }
@@ -118,7 +120,7 @@ cleanup:
 static const struct option_row option_self_test = {
 	.name = "self-test",
 	.help = "trace dbslower itself to prove that tracing works",
-	.member = offsetof(struct options, self_test),
+	OPTION_OWN(own_self_test),
 };
 
 static const struct option_row option_json_object = {

@@ -21,6 +21,11 @@
 
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
 
+static struct {
+	bool stat;			/* a table of locks, not each wait */
+	const char *dot;		/* file for a graph of waits; NULL: none */
+} own;
+
 struct cmd_locks {
 	struct loop loop;		/* first: callbacks receive it */
 	struct locks *locks;
@@ -54,7 +59,7 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 	/* A wait shown on request is shown again when it ends. */
 	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
 		locks_graph_add(&cmd->graph, wait);
-	if (options->stat && (!wait->running || cmd->loop.ending)) {
+	if (own.stat && (!wait->running || cmd->loop.ending)) {
 		locks_table_add(&cmd->table, wait);
 	} else {
 		loop_begin_event(&cmd->loop, !wait->running);
@@ -88,7 +93,7 @@ static void locks_begin(struct loop *loop)
 	if (loop->options.json)
 		return;
 	banner_headline(loop);
-	if (!loop->options.stat)
+	if (!own.stat)
 		locks_table_header(&cmd->table);
 	output_flush(&loop->out);
 }
@@ -133,7 +138,7 @@ static int cmd_locks_finish(struct loop *loop, int *err)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	if (!*err && loop->options.stat)
+	if (!*err && own.stat)
 		*err = locks_table(cmd);
 	return locks_graph(cmd);
 }
@@ -146,8 +151,8 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 		locks_summary(cmd->locks, summary);
 	else
 		loop->command->source->summary(loop, summary);
-	summary->printed = loop->options.stat ? cmd->lines : loop->counted;
-	summary->printed_noun = loop->options.stat ? "lines" : NULL;
+	summary->printed = own.stat ? cmd->lines : loop->counted;
+	summary->printed_noun = own.stat ? "lines" : NULL;
 	if (loop->ending)
 		summary->lost[LOSS_TABLE_FULL] += cmd->table.unsummed;
 }
@@ -192,7 +197,7 @@ static void cmd_locks_detach(struct loop *loop)
 /* Open the file of --dot, so that a failure is reported before anything is traced. */
 static int locks_dot(struct cmd_locks *cmd)
 {
-	const char *path = cmd->loop.options.dot;
+	const char *path = own.dot;
 	struct error error = { .kind = ERROR_NONE };
 
 	cmd->dot = -1;
@@ -224,7 +229,7 @@ static int cmd_locks_run(struct loop *loop)
 	if (status != EXIT_OK)
 		return status;
 	/* The table is of all waits, unless a threshold is given. */
-	if (loop->options.stat && !loop->options.has_threshold)
+	if (own.stat && !loop->options.has_threshold)
 		loop->options.threshold_ns = 0;
 	tracing_config(loop, &common);
 	common.sink.wait = locks_wait;
@@ -235,7 +240,7 @@ static int cmd_locks_run(struct loop *loop)
 	cmd->server = common.server;
 	config = (struct locks_config){
 		.servers = common.servers, .threshold_ns = common.threshold_ns,
-		.text_bytes = common.text_bytes, .sum_lwlocks = loop->options.stat,
+		.text_bytes = common.text_bytes, .sum_lwlocks = own.stat,
 		.identify = common.identify, .sink = common.sink, .denied = common.denied,
 		.arg = common.arg, .server = locks_server,
 		.error = common.error, .stopped = common.stopped,
@@ -290,15 +295,14 @@ static const struct option_row option_count_waits = {
 static const struct option_row option_stat = {
 	.name = "stat",
 	.help = "print totals per lock; THRESHOLD defaults to 0",
-	.member = offsetof(struct options, stat),
+	OPTION_OWN(own.stat),
 };
 
 static const struct option_row option_dot = {
 	.name = "dot", .arg = "FILE",
 	.help = "write the graph of waits to FILE, for Graphviz",
 	.accepts = "expected the path of a file",
-	.set = option_set_word, .member = offsetof(struct options, dot),
-	.complete = option_complete_files,
+	.set = option_set_word, .complete = option_complete_files, OPTION_OWN(own.dot),
 };
 
 static const struct option_row *const locks_options[] = {

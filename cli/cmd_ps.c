@@ -26,6 +26,11 @@
 #define DEFAULT_COLUMNS	"id,user,db,client,state,xact,time,wait,blocked_by,query"
 #define PS_ENDED	(START_GO - 1)	/* the reader has closed the output */
 
+static struct {
+	const char *columns;		/* NULL: the default ones */
+	bool tree;			/* sessions below those that block them */
+} own;
+
 struct cmd_ps {
 	struct options options;
 	struct output out, err;
@@ -57,8 +62,7 @@ static const struct option_row option_session_columns = {
 	.letter = 'o', .name = "columns", .arg = "NAME[,...]",
 	.help = "print these columns",
 	.accepts = "expected column names, separated by commas",
-	.set = option_set_word, .member = offsetof(struct options, session_columns),
-	.complete = complete_columns,
+	.set = option_set_word, .complete = complete_columns, OPTION_OWN(own.columns),
 };
 
 static void cmd_ps_error(void *arg, const struct error *error)
@@ -180,7 +184,7 @@ static int rows_make(struct cmd_ps *cmd)
 			cmd->row[cmd->rows++] = session;
 	}
 	qsort(cmd->row, cmd->rows, sizeof(*cmd->row),
-	      cmd->options.tree ? row_compare_tree : row_compare);
+	      own.tree ? row_compare_tree : row_compare);
 	while (cmd->blocked < cmd->rows && cmd->row[cmd->blocked]->nblockers)
 		cmd->blocked++;
 	return 0;
@@ -199,9 +203,9 @@ static void rows_print(struct cmd_ps *cmd)
 {
 	if (!cmd->options.json)
 		ps_table_header(&cmd->table);
-	if (cmd->options.tree)
+	if (own.tree)
 		tree_print_all(cmd);
-	for (size_t i = 0; i < cmd->rows && !cmd->options.tree; i++)
+	for (size_t i = 0; i < cmd->rows && !own.tree; i++)
 		row_print(cmd, cmd->row[i], 0);
 }
 
@@ -272,7 +276,7 @@ static int cmd_ps_repeat(struct cmd_ps *cmd)
 /* Set the columns. Return whether they are valid. */
 static bool cmd_ps_columns(struct cmd_ps *cmd)
 {
-	const char *spec = cmd->options.session_columns;
+	const char *spec = own.columns;
 	struct suggestion bad;
 	struct option_parser p = { .err = &cmd->err };
 	int err = ps_table_columns(&cmd->table, spec ? spec : DEFAULT_COLUMNS, &bad);
@@ -338,7 +342,7 @@ static int cmd_ps(const struct command *command, int argc, char *argv[])
 static const struct option_row option_tree = {
 	.name = "tree",
 	.help = "print sessions below those that block them",
-	.member = offsetof(struct options, tree),
+	OPTION_OWN(own.tree),
 };
 
 static const struct option_row *const ps_options[] = {
@@ -347,6 +351,30 @@ static const struct option_row *const ps_options[] = {
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
 	&option_session_columns, &option_json, &option_threshold, &option_exe, &option_help,
 	&option_version, NULL
+};
+
+static bool json_with_columns(const struct options *opts)
+{
+	return opts->json && own.columns;
+}
+
+static bool duration_without_interval(const struct options *opts)
+{
+	return opts->duration_ns && !opts->interval_ns;
+}
+
+static const struct option_rule rule_columns = {
+	json_with_columns, "-o", "cannot be combined with --json, which prints all fields",
+	"omit one of them",
+};
+
+static const struct option_rule rule_duration = {
+	duration_without_interval, "-d", "ends what -i repeats and requires it",
+	"specify -i SECONDS",
+};
+
+static const struct option_rule *const ps_rules[] = {
+	&rule_columns, &rule_count_intervals, &rule_duration, NULL
 };
 
 const struct command command_ps = {
@@ -370,5 +398,6 @@ const struct command command_ps = {
 	"Exit status: 0 success; 1 failure; 2 usage error.\n",
 	.words = WORDS_STATEMENTS,
 	.options = ps_options,
+	.rules = ps_rules,
 	.run = cmd_ps,
 };

@@ -70,7 +70,7 @@ static void record_fail(struct record *record, int err)
 	message_unwritten(&loop->err, *record->flight.name ? record->flight.name :
 			  loop->options.file, err);
 	flight_end(&record->flight, err);
-	loop->failed = loop->done = !loop->options.memory;
+	loop->failed = loop->done = !record->flight.memory;
 }
 
 /* End the block. */
@@ -313,7 +313,7 @@ static int record_trace(struct record *record)
 	config.sink.statement = record_statement;
 	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
-	config.needs |= loop->options.memory ? SANDBOX_REPLACE : 0;
+	config.needs |= record->flight.memory ? SANDBOX_REPLACE : 0;
 	if (tracer_open(&record->tracing.tracer, &config, &error) ||
 	    record_locks(record, &config, &error))
 		return loop_refuse(loop, &error);
@@ -365,13 +365,6 @@ static const struct loop_ops record_ops = {
 	.finish = record_finish, .summary = record_summary,
 };
 
-static const struct option_row option_max_size = {
-	.name = "max-size", .arg = "BYTES",
-	.help = "keep only the newest statements: 100M, 1G",
-	.accepts = "expected bytes, at least 1M: 100M, 1G",
-	.set = option_set_size, .member = offsetof(struct options, max_size),
-};
-
 static const struct option_row option_record_why = {
 	.name = "why",
 	.help = "also record time breakdowns",
@@ -409,6 +402,10 @@ static const struct option_row *const record_options[] = {
 	&option_verbose, &option_help, &option_version, NULL
 };
 
+static const struct option_rule *const record_rules[] = {
+	&rule_trigger, &rule_max_files, RULES_OF_PROBES, NULL
+};
+
 const struct command command_record = {
 	.name = "record",
 	.summary = "record statements and lock waits in a file, for replay",
@@ -432,6 +429,7 @@ const struct command command_record = {
 	.words = WORDS_RECORDING,
 	.threshold_ns = 1000000,
 	.options = record_options,
+	.rules = record_rules,
 	.loop = &record_ops,
 	.run = loop_command,
 };

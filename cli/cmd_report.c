@@ -107,7 +107,7 @@ static int cmd_report_write(struct cmd_report *cmd)
 	int status = replay_read_path(cmd->replay, cmd->options.file, 0, &cmd->err), err;
 
 	if (status == EXIT_OK)
-		status = replay_times(cmd->replay, &cmd->options, &since_ns, &until_ns, &cmd->err);
+		status = replay_times(cmd->replay, &since_ns, &until_ns, &cmd->err);
 	if (status != EXIT_OK)
 		return status;
 	cmd->report = cmd_report_new(cmd, since_ns, until_ns);

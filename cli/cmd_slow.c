@@ -15,6 +15,13 @@
 #include "cli/option/table.h"
 #include "cli/tracing.h"
 
+static struct {
+	const struct format_log *format;	/* of the output; NULL: none of a log */
+	const char *otlp;			/* file for spans, "-": the standard output */
+	bool raw;				/* texts of spans with their literals */
+	bool prepares;
+} own;
+
 struct slow {
 	struct tracing tracing;		/* first: callbacks receive it */
 	struct field_table table;
@@ -30,9 +37,9 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 		field_json(out, statement);
 		return;
 	}
-	if (options->format) {
+	if (own.format) {
 		if (!statement->running)
-			options->format->statement(out, statement);
+			own.format->statement(out, statement);
 		return;
 	}
 	loop_begin_event(&slow->tracing.loop, !statement->running);
@@ -66,7 +73,7 @@ static void slow_begin(struct loop *loop)
 	slow->table.start_ns = loop->start_ns;
 	if (loop->replay)
 		otlp_host(&slow->otlp, loop->replay_host);
-	if (loop->options.json || loop->options.format || otlp_is_standard(&slow->otlp))
+	if (loop->options.json || own.format || otlp_is_standard(&slow->otlp))
 		return;
 	banner_headline(loop);
 	field_table_header(&loop->out, &slow->table);
@@ -86,11 +93,11 @@ static int slow_otlp(struct slow *slow)
 {
 	struct loop *loop = &slow->tracing.loop;
 	struct error error = { .kind = ERROR_NONE };
-	int err = otlp_open(&slow->otlp, loop->options.otlp, &loop->out);
+	int err = otlp_open(&slow->otlp, own.otlp, &loop->out);
 
 	if (!err)
 		return EXIT_OK;
-	error_set(&error, ERROR_OUTPUT, err, loop->options.otlp, NULL);
+	error_set(&error, ERROR_OUTPUT, err, own.otlp, NULL);
 	return loop_refuse(loop, &error);
 }
 
@@ -98,13 +105,26 @@ static int slow_otlp(struct slow *slow)
 static int slow_finish(struct loop *loop, int *err)
 {
 	struct slow *slow = (struct slow *)loop;
-	const char *path = loop->options.otlp;
+	const char *path = own.otlp;
 	int error = otlp_flush(&slow->otlp);
 
 	(void)err;
 	if (!error || otlp_is_standard(&slow->otlp))
 		return EXIT_OK;
 	return message_unwritten(&loop->err, path, error);
+}
+
+/* A log and spans have all fields. */
+static void slow_config(struct loop *loop, struct tracer_config *config)
+{
+	tracing_config(loop, config);
+	config->sink.statement = slow_statement;
+	config->prepares = own.prepares;
+	config->identify |= own.format || own.otlp;
+	config->rows |= own.format || own.otlp;
+	config->query_ids |= own.otlp != NULL;
+	config->sink.spans = own.otlp;
+	config->sink.redact_spans = own.otlp && !own.raw;
 }
 
 static int slow_run(struct loop *loop)
@@ -116,8 +136,7 @@ static int slow_run(struct loop *loop)
 	if (status != EXIT_OK)
 		return status;
 	field_table_init(&slow->table, &loop->options.columns, loop->start_ns, loop->options.wall);
-	tracing_config(loop, &config);
-	config.sink.statement = slow_statement;
+	slow_config(loop, &config);
 	status = tracing_open(&slow->tracing, &config);
 	if (status != EXIT_OK)
 		return status;
@@ -154,26 +173,57 @@ static const struct option_row option_columns = {
 	.set = option_set_columns, .complete = option_complete_columns,
 };
 
+static int set_format(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (const struct format_log *format = format_logs; format->name; format++) {
+		if (strcmp(value, format->name))
+			continue;
+		own.format = format;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown format");
+}
+
+static void complete_format(struct output *out)
+{
+	for (const struct format_log *format = format_logs; format->name; format++)
+		output_printf(out, "%s\n", format->name);
+}
+
 static const struct option_row option_format = {
 	.name = "format", .arg = "NAME",
 	.help = "print the log of a server: pgbadger or slowlog",
 	.accepts = "expected pgbadger or slowlog",
-	.set = option_set_format, .complete = option_complete_format,
+	.set = set_format, .complete = complete_format, OPTION_OWN(own.format),
 };
 
 static const struct option_row option_otlp = {
 	.name = "otlp", .arg = "FILE",
 	.help = "append statements to FILE as OpenTelemetry spans",
 	.accepts = "expected the path of a file, or - for standard output",
-	.set = option_set_word, .member = offsetof(struct options, otlp),
-	.complete = option_complete_files,
+	.set = option_set_word, .complete = option_complete_files, OPTION_OWN(own.otlp),
 };
+
+static int set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	bool raw = !strcmp(value, "raw");
+
+	if (!raw && strcmp(value, "sanitized"))
+		return option_refuse(p, row, value, "unknown kind of text");
+	own.raw = raw;
+	return 0;
+}
+
+static void complete_otlp_text(struct output *out)
+{
+	output_string(out, "sanitized\nraw\n");
+}
 
 static const struct option_row option_otlp_text = {
 	.name = "otlp-text", .arg = "KIND",
 	.help = "texts of spans: sanitized (default) or raw",
 	.accepts = "expected sanitized or raw",
-	.set = option_set_otlp_text, .complete = option_complete_otlp_text,
+	.set = set_otlp_text, .complete = complete_otlp_text, OPTION_OWN(own.raw),
 };
 
 static const struct option_row option_phases = {
@@ -185,7 +235,7 @@ static const struct option_row option_phases = {
 static const struct option_row option_prepares = {
 	.name = "prepares",
 	.help = "also print what only prepares (postgresql)",
-	.member = offsetof(struct options, prepares),
+	OPTION_OWN(own.prepares),
 };
 
 static const struct option_row *const slow_options[] = {
@@ -197,6 +247,47 @@ static const struct option_row *const slow_options[] = {
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
 	&option_verbose, &option_help, &option_version, NULL
+};
+
+static bool is_standard(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+static bool format_with_others(const struct options *opts)
+{
+	return own.format && (opts->json || opts->columns.count || is_standard(own.otlp));
+}
+
+static bool spans_with_others(const struct options *opts)
+{
+	return is_standard(own.otlp) && (opts->json || opts->columns.count);
+}
+
+static bool span_texts_alone(const struct options *opts)
+{
+	return own.raw && (!own.otlp || opts->redact);
+}
+
+static const struct option_rule rule_format = {
+	format_with_others, "--format",
+	"cannot be combined with --json, -o or --otlp -, which write to the same output",
+	"omit one of them",
+};
+
+static const struct option_rule rule_spans = {
+	spans_with_others, "--otlp -",
+	"cannot be combined with --json or -o, which write to the same output",
+	"specify a file, or omit --json and -o",
+};
+
+static const struct option_rule rule_span_texts = {
+	span_texts_alone, "--otlp-text raw", "requires --otlp, and excludes --redact",
+	"specify --otlp FILE, or omit --redact",
+};
+
+static const struct option_rule *const slow_rules[] = {
+	&rule_json_columns, &rule_format, &rule_spans, &rule_span_texts, RULES_OF_PROBES, NULL
 };
 
 const struct command command_slow = {
@@ -219,6 +310,7 @@ const struct command command_slow = {
 	.words = WORDS_STATEMENTS,
 	.threshold_ns = 1000000,
 	.options = slow_options,
+	.rules = slow_rules,
 	.loop = &slow_ops,
 	.run = loop_command,
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/export.h"
@@ -20,10 +21,30 @@
 #include "cli/option/set.h"
 #include "cli/option/table.h"
 #include "cli/tracing.h"
+#include "db/session/breakdown.h"
 
 #define AXIS_LINES	24		/* of a heat map between two axes */
 #define EXPORT_TEXT	256		/* bytes of a statement's text, for its command */
 #define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
+
+static struct {
+	bool microseconds;
+	bool heatmap;			/* a line of shades for each interval */
+	enum stat_by by;
+	struct {
+		const char *name;	/* waits for this are counted; NULL: statements */
+		enum breakdown_part part;	/* its meaning, see breakdown_by_name() */
+		uint32_t call;
+	} wait;
+} own;
+
+static const char *const by_names[] = {
+	[STAT_BY_ALL] = NULL,
+	[STAT_BY_COMMAND] = "command",
+	[STAT_BY_STATUS] = "status",
+	[STAT_BY_DATABASE] = "db",
+	[STAT_BY_USER] = "user",
+};
 
 struct stat {
 	struct tracing tracing;		/* first: callbacks receive it */
@@ -45,14 +66,14 @@ struct stat_histogram {
 	struct histogram_slots slots;
 };
 
-static const char *stat_unit(const struct stat *stat)
+static const char *stat_unit(void)
 {
-	return stat->tracing.loop.options.micro ? "us" : "ms";
+	return own.microseconds ? "us" : "ms";
 }
 
-static uint64_t stat_unit_ns(const struct options *options)
+static uint64_t stat_unit_ns(void)
 {
-	return options->micro ? 1000 : 1000000;
+	return own.microseconds ? 1000 : 1000000;
 }
 
 static bool count_same(const struct histogram_row *a, const struct histogram_row *b)
@@ -109,7 +130,7 @@ static const struct {
 static void stat_text(struct stat *stat, const struct stat_histogram *h)
 {
 	struct output *out = &stat->tracing.loop.out;
-	const char *unit = stat_unit(stat), *wait = stat->tracing.loop.options.wait;
+	const char *unit = stat_unit(), *wait = own.wait.name;
 	char title[32];
 
 	snprintf(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
@@ -118,7 +139,7 @@ static void stat_text(struct stat *stat, const struct stat_histogram *h)
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, "%s%s ", i ? ", " : "", percentiles[i].name);
 		output_fixed(out, stat_percentile(h, percentiles[i].permille) /
-				  (stat->tracing.loop.options.micro ? 1 : 1000), 3);
+				  (own.microseconds ? 1 : 1000), 3);
 		output_printf(out, " %s", unit);
 	}
 	output_printf(out, "; %llu %s\n", (unsigned long long)h->total,
@@ -129,13 +150,13 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 {
 	struct output *out = &stat->tracing.loop.out;
 	const struct histogram_row *first = h->counts;
-	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
+	const char *by = by_names[own.by];
 	const struct server server = server_set_common(&stat->tracing.loop.banner.servers,
 						       first->engine->name);
 
 	json_head(out, "{\"type\":\"histogram\",\"time\":\"", stat->wall_ns, &server);
 	json_number(out, ",\"interval\":", stat->tracing.loop.counted);
-	json_string(out, ",\"wait\":\"", stat->tracing.loop.options.wait);
+	json_string(out, ",\"wait\":\"", own.wait.name);
 	if (by && *first->group) {
 		output_printf(out, ",\"%s\":\"", strcmp(by, "db") ? by : "database");
 		escape_json(out, first->group, strlen(first->group), false);
@@ -146,7 +167,7 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 		output_printf(out, ",\"%s_ms\":", percentiles[i].name);
 		output_fixed(out, stat_percentile(h, percentiles[i].permille), 6);
 	}
-	histogram_buckets(out, &h->slots, stat_unit_ns(&stat->tracing.loop.options));
+	histogram_buckets(out, &h->slots, stat_unit_ns());
 	output_string(out, "}\n");
 }
 
@@ -154,12 +175,12 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 static void stat_title(struct stat *stat, const struct histogram_row *first)
 {
 	struct output *out = &stat->tracing.loop.out;
-	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
+	const char *by = by_names[own.by];
 
 	output_char(out, '\n');
 	output_string(out, first->engine->title);
-	if (stat->tracing.loop.options.wait)
-		output_printf(out, ", wait = %s", stat->tracing.loop.options.wait);
+	if (own.wait.name)
+		output_printf(out, ", wait = %s", own.wait.name);
 	if (by) {
 		output_printf(out, ", %s = ", by);
 		if (*first->group)
@@ -189,7 +210,7 @@ static void stat_heat(struct stat *stat, const struct stat_histogram *h)
 static void stat_print(struct stat *stat, const struct stat_histogram *h)
 {
 	stat->shown += h->total;
-	if (stat->tracing.loop.options.heatmap) {
+	if (own.heatmap) {
 		stat_heat(stat, h);
 	} else if (!h->total || stat->export.standard) {
 		return;
@@ -234,7 +255,7 @@ static int stat_show(struct stat *stat)
 	memcpy(now, counts, (size_t)n * sizeof(*now));
 	stat_subtract(stat, counts, (size_t)n);
 	stat->wall_ns = loop_wall(&stat->tracing.loop);
-	if (!stat->export.standard && !stat->tracing.loop.options.heatmap)
+	if (!stat->export.standard && !own.heatmap)
 		loop_stamp(&stat->tracing.loop, stat->wall_ns);
 	for (size_t i = 0; i < (size_t)n;) {
 		i += stat_take(&h, counts + i, (size_t)n - i);
@@ -281,7 +302,7 @@ static void stat_summary(struct loop *loop, struct summary *summary)
 
 	tracing_summary(loop, summary);
 	summary->printed = stat->shown;
-	summary->printed_noun = loop->options.wait ? "waits" : NULL;
+	summary->printed_noun = own.wait.name ? "waits" : NULL;
 }
 
 /* Only what is exported is reported. It is not printed. */
@@ -294,16 +315,15 @@ static bool stat_statement(void *arg, const struct statement *statement)
 /* Adapt @config, which is that of slow. */
 static void stat_config(struct loop *loop, struct tracer_config *config)
 {
-	const struct options *options = &loop->options;
 	bool filter = filter_any(&config->sink.filter);
 
 	config->sink.statement = stat_statement;
-	config->sink.stat_unit_ns = stat_unit_ns(options);
-	config->sink.stat_by = options->stat_by;
-	if (options->wait) {
+	config->sink.stat_unit_ns = stat_unit_ns();
+	config->sink.stat_by = own.by;
+	if (own.wait.name) {
 		config->why = config->sink.stat_waits = true;
-		config->wait_part = options->wait_part;
-		config->wait_call = options->wait_call;
+		config->wait_part = own.wait.part;
+		config->wait_call = own.wait.call;
 		loop->banner.subject = "waits in database queries";
 		loop->banner.than = " longer than ";
 	}
@@ -352,7 +372,7 @@ static const struct loop_ops stat_ops = {
 static const struct option_row option_microseconds = {
 	.letter = 'u', .name = "microseconds",
 	.help = "use microseconds instead of milliseconds",
-	.member = offsetof(struct options, micro),
+	OPTION_OWN(own.microseconds),
 };
 
 static const struct option_row option_part_metrics = {
@@ -361,12 +381,44 @@ static const struct option_row option_part_metrics = {
 	.member = offsetof(struct options, why),
 };
 
+static int set_by(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (size_t i = STAT_BY_ALL + 1; i < ARRAY_SIZE(by_names); i++) {
+		if (strcmp(value, by_names[i]))
+			continue;
+		own.by = (enum stat_by)i;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown group");
+}
+
+static void complete_by(struct output *out)
+{
+	for (size_t i = STAT_BY_ALL + 1; i < ARRAY_SIZE(by_names); i++)
+		output_printf(out, "%s\n", by_names[i]);
+}
+
 static const struct option_row option_by = {
 	.name = "by", .arg = "WHAT",
 	.help = "one histogram per command, db, user or status",
 	.accepts = "expected command, db, user or status",
-	.set = option_set_by, .complete = option_complete_by,
+	.set = set_by, .complete = complete_by, OPTION_OWN(own.by),
 };
+
+static int set_wait(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (breakdown_by_name(value, &own.wait.part, &own.wait.call))
+		return option_refuse(p, row, value, "unknown wait");
+	own.wait.name = value;
+	return 0;
+}
+
+static void complete_wait(struct output *out)
+{
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		output_printf(out, "%s\n", breakdown_part_name((enum breakdown_part)i));
+	output_string(out, "pread64\npwrite64\nfdatasync\nepoll_wait\npage_fault\n");
+}
 
 #define LISTED(part, name, help)	name ", "
 
@@ -375,14 +427,14 @@ static const struct option_row option_wait = {
 	.help = "count waits inside statements: lock, fdatasync, ...",
 	.accepts = "expected a part of the time (" BREAKDOWN_WAITS_FOR(LISTED) "cpu, runqueue) "
 		   "or a system call (pread64, fdatasync, ...)",
-	.set = option_set_wait, .complete = option_complete_wait,
+	.set = set_wait, .complete = complete_wait, OPTION_OWN(own.wait),
 	.live = true,
 };
 
 static const struct option_row option_heatmap = {
 	.name = "heatmap",
 	.help = "with -i: latency over time, a line of shades each",
-	.member = offsetof(struct options, heatmap),
+	OPTION_OWN(own.heatmap),
 };
 
 static const struct option_row *const stat_options[] = {
@@ -394,6 +446,58 @@ static const struct option_row *const stat_options[] = {
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
 	&option_verbose, &option_help, &option_version, NULL
+};
+
+static bool metrics_with_others(const struct options *opts)
+{
+	return export_conflicts(opts->json + own.heatmap);
+}
+
+static bool parts_without_metrics(const struct options *opts)
+{
+	return opts->why && !export_is_wanted();
+}
+
+static bool heatmap_with_json(const struct options *opts)
+{
+	return own.heatmap && opts->json;
+}
+
+static bool heatmap_without_interval(const struct options *opts)
+{
+	return own.heatmap && !opts->interval_ns;
+}
+
+static bool status_of_waits(const struct options *opts)
+{
+	return own.wait.name && own.by == STAT_BY_STATUS && !opts->has_match && !opts->user &&
+	       !opts->database && !opts->client && !opts->application && !opts->container;
+}
+
+static const struct option_rule rule_metrics = EXPORT_RULE(metrics_with_others);
+
+static const struct option_rule rule_parts = {
+	parts_without_metrics, "--why", "requires --openmetrics or --otlp-metrics",
+	"specify one of them, or use the commands slow or top",
+};
+
+static const struct option_rule rule_heatmap_json = {
+	heatmap_with_json, "--heatmap", "cannot be combined with --json", "omit one of them",
+};
+
+static const struct option_rule rule_heatmap_interval = {
+	heatmap_without_interval, "--heatmap", "requires -i", "specify -i SECONDS",
+};
+
+static const struct option_rule rule_status = {
+	status_of_waits, "--by status",
+	"cannot be combined with --wait, as the status is unknown during a wait",
+	"use command, db or user, or add a filter",
+};
+
+static const struct option_rule *const stat_rules[] = {
+	&rule_metrics, &rule_parts, &rule_heatmap_json, &rule_heatmap_interval, RULES_OF_PROBES,
+	&rule_status, &rule_count_intervals, NULL
 };
 
 const struct command command_stat = {
@@ -419,6 +523,7 @@ const struct command command_stat = {
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,
 	.options = stat_options,
+	.rules = stat_rules,
 	.loop = &stat_ops,
 	.run = loop_command,
 };

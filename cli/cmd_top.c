@@ -26,6 +26,13 @@
 #define SLIDE_MS	20		/* between reads of the keys in a replay */
 #define RUNNING_NS	1000000000u	/* running statements of this duration are listed */
 
+static struct {
+	enum top_order order;
+	uint64_t lines;			/* of a table; 0: as many as fit */
+	bool batch;			/* not interactive, also on a terminal */
+	bool delta;			/* counts of each interval, not since the start */
+} own;
+
 /* Counts since the start. */
 struct counts {
 	uint64_t ns;			/* CLOCK_MONOTONIC */
@@ -90,7 +97,7 @@ static int cmd_top_show(struct cmd_top *top)
 	struct loop *loop = &top->tracing.loop;
 	size_t count, lines;
 	const struct top_entry *const *entries =
-		top_sort(top->groups, loop->options.order, &count);
+		top_sort(top->groups, own.order, &count);
 
 	cmd_top_size(top);
 	lines = top_table_lines(&top->table);
@@ -321,7 +328,7 @@ static int cmd_top_tick(struct loop *loop)
 	top->next_ns = now + top->interval_ns;
 	loop_wake(loop, top->next_ns);
 	err = cmd_top_show(top);
-	if (loop->options.delta) {
+	if (own.delta) {
 		top_free(top->groups);
 		top->groups = top_new(TOP_ENTRIES);
 		top->since_ns = now;
@@ -350,8 +357,8 @@ static int cmd_top_finish(struct loop *loop, int *err)
 		top_merge(top->ui->total, groups);
 		top->groups = top->ui->total;
 		top->since_ns = loop->start_ns;
-		loop->options.order = top->ui->view.order;
-		loop->options.delta = false;
+		own.order = top->ui->view.order;
+		top->table.delta = false;
 	}
 	if ((!loop->done || (top->ui && !*err)) && !top->export.standard)
 		*err = cmd_top_show(top);
@@ -388,7 +395,7 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	struct utsname name;
 	struct top_ui *ui;
 
-	if (options->json || options->batch || top->export.standard || !screen_is_possible())
+	if (options->json || own.batch || top->export.standard || !screen_is_possible())
 		return EXIT_OK;
 	top->ui = ui = calloc(1, sizeof(*ui));
 	if (!ui || top_ui_open(ui))
@@ -403,9 +410,9 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	}
 	if (!uname(&name))
 		snprintf(ui->head.host, sizeof(ui->head.host), "%s", name.nodename);
-	ui->limit = options->lines;
-	ui->view.order = options->order;
-	ui->view.delta = options->delta;
+	ui->limit = own.lines;
+	ui->view.order = own.order;
+	ui->view.delta = own.delta;
 	ui->view.has_why = ui->view.why = options->why || options->use;
 	ui->view.has_use = options->use;
 	config->server = cmd_top_server;
@@ -440,6 +447,8 @@ static int cmd_top_run(struct loop *loop)
 								   REFRESH_NS;
 	top->table.out = &loop->out;
 	top->table.options = &loop->options;
+	top->table.limit = own.lines;
+	top->table.delta = own.delta;
 	top->table.servers = &loop->banner.servers;
 	top->since_ns = top->counts.ns = loop_now(loop);
 	top->next_ns = top->since_ns + top->interval_ns;
@@ -477,31 +486,57 @@ static const struct loop_ops cmd_top_ops = {
 	.finish = cmd_top_finish, .summary = cmd_top_summary,
 };
 
+static int set_order(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (int i = 0; i < TOP_ORDERS; i++) {
+		if (strcmp(value, top_order_name((enum top_order)i)))
+			continue;
+		own.order = (enum top_order)i;
+		p->opts->why = p->opts->why || (i >= TOP_PART && i < TOP_USE);
+		p->opts->use = p->opts->use || i >= TOP_USE;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown sort key");
+}
+
+static void complete_sort(struct output *out)
+{
+	for (int i = 0; i < TOP_ORDERS; i++)
+		output_printf(out, "%s\n", top_order_name((enum top_order)i));
+}
+
 static const struct option_row option_sort = {
 	.name = "sort", .arg = "WHAT",
 	.help = "total, calls, mean, p95, p99, max, rows, errors, ...",
 	.accepts = "expected total, calls, mean, p95, p99, max, rows, errors, a part of the time "
 		   "(cpu, disk, lock, ... as in --why) or a resource (wal_bytes, ... as in --use)",
-	.set = option_set_order, .complete = option_complete_sort,
+	.set = set_order, .complete = complete_sort, OPTION_OWN(own.order),
 };
+
+static int set_lines(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (option_read_number(value, strlen(value), &own.lines))
+		return option_refuse(p, row, value, "not a number of lines");
+	return own.lines ? 0 : option_refuse(p, row, value, "must be at least 1");
+}
 
 static const struct option_row option_lines = {
 	.name = "lines", .arg = "N",
 	.help = "maximum number of groups (default: as fits, or 20)",
 	.accepts = "expected a whole number",
-	.set = option_set_lines,
+	.set = set_lines, OPTION_OWN(own.lines),
 };
 
 static const struct option_row option_batch = {
 	.name = "batch",
 	.help = "print tables, also on a terminal",
-	.member = offsetof(struct options, batch),
+	OPTION_OWN(own.batch),
 };
 
 static const struct option_row option_delta = {
 	.name = "delta",
 	.help = "count the statements of each interval",
-	.member = offsetof(struct options, delta),
+	OPTION_OWN(own.delta),
 };
 
 static const struct option_row *const top_options[] = {
@@ -513,6 +548,17 @@ static const struct option_row *const top_options[] = {
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
 	&option_verbose, &option_help, &option_version, NULL
+};
+
+static bool metrics_with_json(const struct options *opts)
+{
+	return export_conflicts(opts->json);
+}
+
+static const struct option_rule rule_metrics = EXPORT_RULE(metrics_with_json);
+
+static const struct option_rule *const top_rules[] = {
+	&rule_metrics, RULES_OF_PROBES, &rule_count_intervals, NULL
 };
 
 const struct command command_top = {
@@ -536,6 +582,7 @@ const struct command command_top = {
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,
 	.options = top_options,
+	.rules = top_rules,
 	.loop = &cmd_top_ops,
 	.run = loop_command,
 };

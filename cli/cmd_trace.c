@@ -25,6 +25,8 @@
 #include "probe/trace.h"
 #include "sql/glob.h"
 
+static struct trace_options own;
+
 struct trace {
 	struct loop loop;		/* first: callbacks receive it */
 	struct trace_spec specs[OPTION_WORDS];
@@ -157,16 +159,16 @@ static int trace_plans(struct trace *trace)
 	int status = trace_files(trace);
 
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
-		struct file_list own = { 0 };
+		struct file_list named = { 0 };
 
 		if (!trace->specs[i].file) {
 			status = trace_plan(trace, i, &trace->files);
 			continue;
 		}
-		status = trace_file(trace, &own, trace->specs[i].file);
+		status = trace_file(trace, &named, trace->specs[i].file);
 		if (status == EXIT_OK)
-			status = trace_plan(trace, i, &own);
-		file_list_free(&own);
+			status = trace_plan(trace, i, &named);
+		file_list_free(&named);
 	}
 	return status;
 }
@@ -235,12 +237,12 @@ static int trace_open(struct trace *trace)
 	const struct options *options = &trace->loop.options;
 	struct probe_trace_config config = {
 		.pids = options->pids, .npids = options->pid_count,
-		.mode = trace_request_by_latency(options) ? REQUEST_LATENCIES :
-			options->histogram ? REQUEST_HISTOGRAM :
-			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
-		.stacks = options->stacks, .latency = options->latency,
+		.mode = trace_request_by_latency(&own) ? REQUEST_LATENCIES :
+			own.histogram ? REQUEST_HISTOGRAM :
+			own.count ? REQUEST_COUNT : REQUEST_SEND,
+		.stacks = own.stacks, .latency = trace_request_latency(&own),
 		.go_returns = options->go_returns,
-		.pair = options->latency && options->word_count == 2,
+		.pair = trace_request_latency(&own) && options->word_count == 2,
 		.text_bytes = options->text_bytes, .denied = options->denied,
 		.is_program = engine_is_executable, .stopped = loop_interrupted,
 		.error = banner_error, .arg = trace, .hit = trace_hit, .skipped = trace_skipped,
@@ -321,7 +323,7 @@ static int trace_show(struct trace *trace)
 		if (counts[i].key.slot != HIT_UNKNOWN)
 			trace->counted += counts[i].count;
 	}
-	if (trace->loop.options.histogram)
+	if (own.histogram)
 		trace_show_histograms(&trace->view, counts, (size_t)n);
 	else
 		trace_show_counts(&trace->view, counts, (size_t)n);
@@ -337,7 +339,7 @@ static int trace_tick(struct loop *loop)
 
 static int trace_finish(struct loop *loop, int *err)
 {
-	if (!loop->done && trace_request_counts(&loop->options))
+	if (!loop->done && trace_request_counts(&own))
 		*err = trace_show((struct trace *)loop);
 	return EXIT_OK;
 }
@@ -350,7 +352,7 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 	probe_trace_summary(trace->probes, &probes);
 	*summary = (struct summary){
 		.statements = probes.probes,
-		.printed = trace_request_counts(&loop->options) ? trace->counted : loop->counted,
+		.printed = trace_request_counts(&own) ? trace->counted : loop->counted,
 		.lost = {
 			[LOSS_RING_FULL] = probes.ring_full, [LOSS_TABLE_FULL] = probes.table_full,
 			[LOSS_UNDECIDED] = probes.undecided,
@@ -366,13 +368,13 @@ static int trace_run(struct loop *loop)
 {
 	struct trace *trace = (struct trace *)loop;
 	const struct options *options = &loop->options;
-	int status = trace_request_read(&trace->loop, trace->specs);
+	int status = trace_request_read(&trace->loop, &own, trace->specs);
 
 	trace->view = (struct trace_view){
 		.out = &trace->loop.out, .specs = trace->specs, .json = options->json,
-		.wall = options->wall, .latency = options->latency,
-		.by_latency = trace_request_by_latency(options),
-		.stacks = options->stacks, .start_ns = trace->loop.start_ns,
+		.wall = options->wall, .latency = trace_request_latency(&own),
+		.by_latency = trace_request_by_latency(&own),
+		.stacks = own.stacks, .start_ns = trace->loop.start_ns,
 	};
 	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))
 		status = message_no_memory();
@@ -420,39 +422,58 @@ static const struct option_row option_max = {
 static const struct option_row option_ret = {
 	.name = "ret",
 	.help = "trace returns of functions instead of calls",
-	.member = offsetof(struct options, on_return),
+	OPTION_OWN(own.on_return),
 };
+
+static int set_registers(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (option_read_number(value, strlen(value), &number) || !number ||
+	    number > REQUEST_REGISTERS)
+		return option_refuse(p, row, value, "not a number of arguments");
+	own.registers = (unsigned int)number;
+	return 0;
+}
 
 static const struct option_row option_args = {
 	.name = "args", .arg = "N",
 	.help = "print the first N arguments of functions",
 	.accepts = "expected a number from 1 to 6",
-	.set = option_set_registers,
+	.set = set_registers, OPTION_OWN(own.registers),
 };
 
 static const struct option_row option_count_hits = {
 	.name = "count",
 	.help = "print only the number of hits, by the values if any",
-	.member = offsetof(struct options, count_hits),
+	OPTION_OWN(own.count),
 };
+
+static int set_histogram(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return option_refuse(p, row, value, "must not be empty");
+	own.histogram = value;
+	return 0;
+}
 
 static const struct option_row option_hist = {
 	.name = "hist", .arg = "VALUE",
 	.help = "print only histograms of this value, by the others",
 	.accepts = "expected a value such as arg1 or (int)retval, or latency",
-	.set = option_set_histogram,
+	.set = set_histogram, OPTION_OWN(own.histogram),
 };
 
 static const struct option_row option_latency = {
 	.name = "latency",
 	.help = "print the time to the return, or to a second probe",
-	.member = offsetof(struct options, latency),
+	OPTION_OWN(own.latency),
 };
 
 static const struct option_row option_stack = {
 	.letter = 'U', .name = "user-stack",
 	.help = "print the user stack of each hit, by frame pointers",
-	.member = offsetof(struct options, stacks),
+	OPTION_OWN(own.stacks),
 };
 
 static const struct option_row option_text_strings = {
@@ -468,12 +489,78 @@ static const struct option_row option_wall_trace = {
 	.member = offsetof(struct options, wall),
 };
 
-static const struct option_row *const trace_options[] = {
+static const struct option_row *const trace_rows[] = {
 	&option_lib, &option_pid_trace, &option_duration, &option_interval, &option_max,
 	&option_ret, &option_args, &option_count_hits, &option_hist, &option_latency,
 	&option_text_strings, &option_wall_trace, &option_stack, &option_json, &option_strict,
 	&option_keep_privileges, &option_force, &option_verbose, &option_help,
 	&option_version, NULL
+};
+
+static bool count_with_histogram(const struct options *opts)
+{
+	(void)opts;
+	return own.count && own.histogram;
+}
+
+static bool no_probe(const struct options *opts)
+{
+	return !opts->word_count;
+}
+
+static bool intervals_of_nothing(const struct options *opts)
+{
+	return opts->count && !opts->interval_ns && trace_request_counts(&own);
+}
+
+static bool stacks_of_counts(const struct options *opts)
+{
+	(void)opts;
+	return own.stacks && trace_request_counts(&own);
+}
+
+static bool latency_of_many(const struct options *opts)
+{
+	return trace_request_latency(&own) && opts->word_count > 2;
+}
+
+static bool interval_without_counts(const struct options *opts)
+{
+	return opts->interval_ns && !trace_request_counts(&own);
+}
+
+static const struct option_rule rule_count = {
+	count_with_histogram, "--count", "cannot be combined with --hist", "omit one of them",
+};
+
+static const struct option_rule rule_probe = {
+	no_probe, "PROBE", "missing",
+	"specify PROVIDER:PROBE or a function; dbslower list PATH prints the USDT probes of a file",
+};
+
+static const struct option_rule rule_intervals = {
+	intervals_of_nothing, "-n",
+	"counts intervals with --count or --hist, which print no hits",
+	"specify -i SECONDS, or use -d",
+};
+
+static const struct option_rule rule_stacks = {
+	stacks_of_counts, "-U", "cannot be combined with --count or --hist, which print no hits",
+	"omit one of them",
+};
+
+static const struct option_rule rule_latency = {
+	latency_of_many, "--latency", "too many probes", "specify a function, or two probes",
+};
+
+static const struct option_rule rule_interval = {
+	interval_without_counts, "-i", "requires --count or --hist",
+	"hits are printed as they occur",
+};
+
+static const struct option_rule *const trace_rules[] = {
+	&rule_count, &rule_probe, &rule_intervals, &rule_stacks, &rule_latency, &rule_interval,
+	NULL
 };
 
 const struct command command_trace = {
@@ -503,7 +590,8 @@ const struct command command_trace = {
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_PROBES,
 	.text_bytes = 256,
-	.options = trace_options,
+	.options = trace_rows,
+	.rules = trace_rules,
 	.loop = &trace_ops,
 	.run = loop_command,
 };

@@ -98,6 +98,8 @@ static const struct option_row *const transactions_options[] = {
 	&option_exe, &option_verbose, &option_help, &option_version, NULL
 };
 
+static const struct option_rule *const transactions_rules[] = { &rule_json_columns, NULL };
+
 const struct command command_transactions = {
 	.name = "transactions",
 	.replays = true,
@@ -120,6 +122,7 @@ const struct command command_transactions = {
 	.threshold_ns = 1000000000,
 	.transactions = true,
 	.options = transactions_options,
+	.rules = transactions_rules,
 	.loop = &transactions_ops,
 	.run = loop_command,
 };

@@ -24,6 +24,7 @@
 
 struct loop_ops;
 struct option_row;
+struct option_rule;
 struct source;
 
 /* The meaning of words that are not options. */
@@ -45,6 +46,7 @@ struct command {
 	uint32_t text_bytes;		/* default of --text; 0: that of most */
 	bool transactions;		/* its columns are those of transactions */
 	const struct option_row *const *options;	/* in the order of --help; ends in NULL */
+	const struct option_rule *const *rules;	/* the first broken one counts; the same, or NULL */
 	const struct loop_ops *loop;	/* of a command that traces, for loop_command() */
 	bool replays;			/* it can also replay a recording; then, while it does: */
 	const struct source *source;	/* the recording; NULL: live */

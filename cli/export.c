@@ -14,9 +14,25 @@
 
 #define INTERVAL_NS	15000000000u	/* default of -i */
 
+static struct {
+	const char *openmetrics, *otlp_metrics;	/* files, "-": the standard output */
+} own;
+
 static bool is_standard(const char *path)
 {
 	return path && !strcmp(path, "-");
+}
+
+bool export_is_wanted(void)
+{
+	return own.openmetrics || own.otlp_metrics;
+}
+
+bool export_conflicts(int others)
+{
+	int outputs = is_standard(own.openmetrics) + is_standard(own.otlp_metrics);
+
+	return outputs && outputs + others > 1;
 }
 
 static void export_time(struct export *export)
@@ -42,19 +58,19 @@ int export_open(struct export *export, struct tracing *tracing)
 {
 	struct loop *loop = &tracing->loop;
 	const struct options *options = &loop->options;
-	const char *path = options->openmetrics;
+	const char *path = own.openmetrics;
 	struct error error = { .kind = ERROR_NONE };
 	int err = 0;
 
 	export->dir = -1;
-	if (!path && !options->otlp_metrics)
+	if (!path && !own.otlp_metrics)
 		return EXIT_OK;
 	export->tracing = tracing;
 	if (metrics_open(&export->metrics))
 		return message_no_memory();
 	export->once = is_standard(path);
-	export->standard = export->once || is_standard(options->otlp_metrics);
-	export->tool.path = path ? path : options->otlp_metrics;
+	export->standard = export->once || is_standard(own.otlp_metrics);
+	export->tool.path = path ? path : own.otlp_metrics;
 	export_time(export);
 	export->tool.losses = loop_losses(loop);
 	export->interval_ns = options->interval_ns ? options->interval_ns : INTERVAL_NS;
@@ -63,7 +79,7 @@ int export_open(struct export *export, struct tracing *tracing)
 		err = export->dir < 0 ? export->dir : openmetrics_check(export->dir, path);
 	}
 	if (!err) {
-		path = options->otlp_metrics;
+		path = own.otlp_metrics;
 		err = otlp_open(&export->otlp, path, &loop->out);
 	}
 	if (!err)
@@ -142,7 +158,6 @@ static void export_warn(struct export *export)
 static void export_write(struct export *export)
 {
 	struct loop *loop = &export->tracing->loop;
-	const struct options *options = &loop->options;
 
 	export->error = 0;
 	export_collect(export);
@@ -151,14 +166,14 @@ static void export_write(struct export *export)
 	if (export->once && !export->written)
 		openmetrics_put(&loop->out, &export->metrics, &export->tool);
 	else if (export->dir >= 0)
-		export_fail(export, openmetrics_replace(export->dir, options->openmetrics,
+		export_fail(export, openmetrics_replace(export->dir, own.openmetrics,
 							&export->scratch, &export->metrics,
-							&export->tool), options->openmetrics);
+							&export->tool), own.openmetrics);
 	export->written = true;
 	otlp_metrics_put(&export->otlp, &export->metrics, &export->tool);
-	if (!is_standard(options->otlp_metrics))
+	if (!is_standard(own.otlp_metrics))
 		export_fail(export, otlp_metrics_flush(&export->otlp, &export->metrics),
-			    options->otlp_metrics);
+			    own.otlp_metrics);
 	export_warn(export);
 }
 
@@ -210,14 +225,12 @@ const struct option_row option_openmetrics = {
 	.name = "openmetrics", .arg = "FILE",
 	.help = "replace this file by metrics every -i (default 15 s)",
 	.accepts = "expected a file, such as dbslower.prom, or - for the standard output",
-	.set = option_set_word, .member = offsetof(struct options, openmetrics),
-	.complete = option_complete_files,
+	.set = option_set_word, .complete = option_complete_files, OPTION_OWN(own.openmetrics),
 };
 
 const struct option_row option_otlp_metrics = {
 	.name = "otlp-metrics", .arg = "FILE",
 	.help = "append OpenTelemetry metrics to this file every -i",
 	.accepts = "expected a file, or - for the standard output",
-	.set = option_set_word, .member = offsetof(struct options, otlp_metrics),
-	.complete = option_complete_files,
+	.set = option_set_word, .complete = option_complete_files, OPTION_OWN(own.otlp_metrics),
 };

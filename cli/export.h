@@ -29,6 +29,19 @@ struct export {
 
 extern const struct option_row option_openmetrics, option_otlp_metrics;
 
+/* Return whether one of them was given. */
+bool export_is_wanted(void);
+
+/* Return whether they and @others, a number, write to the standard output. */
+bool export_conflicts(int others);
+
+/* The rule that says so; @function is its ->broken. */
+#define EXPORT_RULE(function) {							\
+	function, "-",								\
+	"can receive one of --openmetrics, --otlp-metrics, --json and --heatmap",	\
+	"specify files for the others",						\
+}
+
 /*
  * Open what the options of @tracing name, before privileges are dropped. Do nothing without them.
  * Return EXIT_OK or EXIT_FAILED. export_close() ends it.

@@ -21,8 +21,16 @@
 
 #define AFTER_NS	(30ull * NS_PER_S)	/* default of --after */
 #define FILES		10			/* default of --max-files */
+#define FILES_MAX	1000
 #define SIZE		(256ull << 20)		/* default of --max-size, with --memory */
 #define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
+
+static struct {
+	uint64_t max_size;		/* of a recording, in bytes; 0: any */
+	uint64_t memory;		/* bytes of a flight recorder; 0: none */
+	uint64_t on_slow_ns, on_lock_ns, on_errors;	/* its triggers; 0: none */
+	uint64_t after_ns, max_files;	/* 0: the default */
+} own;
 
 static const char *flight_base(const char *path)
 {
@@ -31,9 +39,9 @@ static const char *flight_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static uint64_t flight_limit(const struct flight *flight)
+static uint64_t flight_limit(void)
 {
-	return flight->loop->options.max_files ? flight->loop->options.max_files : FILES;
+	return own.max_files ? own.max_files : FILES;
 }
 
 /* Report @cause of the file @name. */
@@ -58,7 +66,7 @@ static int flight_prepare(struct flight *flight)
 			       "trigger; specify a name with %t, which becomes the time");
 		return EXIT_USAGE;
 	}
-	flight->names = calloc(flight_limit(flight), sizeof(*flight->names));
+	flight->names = calloc(flight_limit(), sizeof(*flight->names));
 	if (!flight->names)
 		return message_no_memory();
 	flight->dir = open_parent(options->file);
@@ -87,14 +95,16 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 	struct error error = { .kind = ERROR_NONE };
 	uint64_t id = clock_ns(CLOCK_REALTIME);
 
-	*flight = (struct flight){ .loop = loop, .writer = writer, .dir = -1, .fd = -1 };
+	*flight = (struct flight){
+		.loop = loop, .writer = writer, .memory = own.memory, .dir = -1, .fd = -1,
+	};
 	if (!options->file) {
 		flight_message(flight, "record", "no file; specify one: dbslower record FILE");
 		return EXIT_USAGE;
 	}
 	getrandom(&id, sizeof(id), GRND_NONBLOCK);
-	writer_open(writer, id, options->memory);
-	if (options->memory)
+	writer_open(writer, id, own.memory);
+	if (own.memory)
 		return flight_prepare(flight);
 	flight->fd = open_output(options->file, false);
 	if (flight->fd < 0) {
@@ -116,7 +126,7 @@ int flight_start(struct flight *flight)
 	if (fcntl(flight->fd, F_SETFL, O_NONBLOCK) || (ftruncate(flight->fd, 0) && errno != EINVAL))
 		err = -errno;
 	if (!err)
-		err = writer_file(flight->writer, flight->fd, loop->options.max_size);
+		err = writer_file(flight->writer, flight->fd, own.max_size);
 	return err ? message_unwritten(&loop->err, loop->options.file, err) : EXIT_OK;
 }
 
@@ -126,7 +136,7 @@ static void flight_fire(struct flight *flight, const char *what, uint64_t ns)
 	char number[OUTPUT_NUMBER];
 	size_t len = output_format(number, ns / 1000000, 3);
 
-	if (!flight->loop->options.memory || flight->fd >= 0 || *flight->reason)
+	if (!own.memory || flight->fd >= 0 || *flight->reason)
 		return;
 	snprintf(flight->reason, sizeof(flight->reason), "%s%.*s%s", what, ns ? (int)len : 0,
 		 number, ns ? " s" : "");
@@ -134,24 +144,23 @@ static void flight_fire(struct flight *flight, const char *what, uint64_t ns)
 
 void flight_statement(struct flight *flight, const struct statement *s)
 {
-	const struct options *options = &flight->loop->options;
 	uint64_t second = (s->start_ns + s->duration_ns) / NS_PER_S;
 
 	if (s->running)
 		return;
-	if (options->on_slow_ns && s->duration_ns >= options->on_slow_ns)
+	if (own.on_slow_ns && s->duration_ns >= own.on_slow_ns)
 		flight_fire(flight, "statement of ", s->duration_ns);
-	if (!s->failed || !options->on_errors || second < flight->second)
+	if (!s->failed || !own.on_errors || second < flight->second)
 		return;
 	flight->errors = flight->second == second ? flight->errors + 1 : 1;
 	flight->second = second;
-	if (flight->errors >= options->on_errors)
+	if (flight->errors >= own.on_errors)
 		flight_fire(flight, "errors", 0);
 }
 
 void flight_wait(struct flight *flight, uint64_t duration_ns)
 {
-	uint64_t on_lock_ns = flight->loop->options.on_lock_ns;
+	uint64_t on_lock_ns = own.on_lock_ns;
 
 	if (on_lock_ns && duration_ns >= on_lock_ns)
 		flight_fire(flight, "lock wait of ", duration_ns);
@@ -159,11 +168,10 @@ void flight_wait(struct flight *flight, uint64_t duration_ns)
 
 bool flight_looks(struct flight *flight, uint64_t now_ns)
 {
-	const struct options *options = &flight->loop->options;
-	uint64_t slow_ns = options->on_slow_ns, lock_ns = options->on_lock_ns;
+	uint64_t slow_ns = own.on_slow_ns, lock_ns = own.on_lock_ns;
 	uint64_t least_ns = !slow_ns || (lock_ns && lock_ns < slow_ns) ? lock_ns : slow_ns;
 
-	if (!options->memory || !least_ns || now_ns < flight->look_ns)
+	if (!own.memory || !least_ns || now_ns < flight->look_ns)
 		return false;
 	flight->look_ns = now_ns + (least_ns / 2 < NS_PER_S ? NS_PER_S : least_ns / 2);
 	flight->before_ns = flight->seen_ns;
@@ -173,8 +181,7 @@ bool flight_looks(struct flight *flight, uint64_t now_ns)
 
 void flight_running(struct flight *flight, bool wait, uint64_t start_ns)
 {
-	const struct options *options = &flight->loop->options;
-	uint64_t limit_ns = wait ? options->on_lock_ns : options->on_slow_ns;
+	uint64_t limit_ns = wait ? own.on_lock_ns : own.on_slow_ns;
 	uint64_t reached_ns = start_ns + limit_ns;
 
 	/* Once only: it is still there when the file has ended. */
@@ -215,7 +222,7 @@ static int flight_name(struct flight *flight)
 /* Remove the oldest file if there are as many as the options permit; remember the current one. */
 static void flight_rotate(struct flight *flight)
 {
-	char *oldest = flight->names[flight->nfiles++ % flight_limit(flight)];
+	char *oldest = flight->names[flight->nfiles++ % flight_limit()];
 
 	if (*oldest && !unlinkat(flight->dir, oldest, 0))
 		flight_message(flight, oldest, "removed: limit of --max-files");
@@ -224,7 +231,6 @@ static void flight_rotate(struct flight *flight)
 
 void flight_begin(struct flight *flight, uint64_t now_ns)
 {
-	const struct options *options = &flight->loop->options;
 	int err = flight_name(flight);
 
 	if (!err) {
@@ -234,9 +240,9 @@ void flight_begin(struct flight *flight, uint64_t now_ns)
 	if (!err) {
 		flight_rotate(flight);
 		flight_message(flight, flight->name, flight->reason);
-		flight->until_ns = now_ns + (options->after_ns ? options->after_ns : AFTER_NS);
+		flight->until_ns = now_ns + (own.after_ns ? own.after_ns : AFTER_NS);
 		err = writer_file(flight->writer, flight->fd,
-				  options->max_size ? options->max_size : SIZE);
+				  own.max_size ? own.max_size : SIZE);
 	}
 	*flight->reason = '\0';
 	if (!err)
@@ -283,40 +289,69 @@ const struct option_row option_memory = {
 	.name = "memory", .arg = "BYTES",
 	.help = "keep the newest in memory; write FILE on a trigger",
 	.accepts = "expected bytes, at least 1M: 8M, 64M",
-	.set = option_set_size, .member = offsetof(struct options, memory),
+	.set = option_set_size, OPTION_OWN(own.memory),
 };
 
 const struct option_row option_on_slow = {
 	.name = "on-slow", .arg = "SECONDS",
 	.help = "trigger: a statement runs so long, or has ended",
 	.accepts = OPTION_SECONDS,
-	.set = option_set_time, .member = offsetof(struct options, on_slow_ns),
+	.set = option_set_time, OPTION_OWN(own.on_slow_ns),
 };
 
 const struct option_row option_on_lock = {
 	.name = "on-lock", .arg = "SECONDS",
 	.help = "trigger: a lock wait takes so long, or has ended",
 	.accepts = OPTION_SECONDS,
-	.set = option_set_time, .member = offsetof(struct options, on_lock_ns),
+	.set = option_set_time, OPTION_OWN(own.on_lock_ns),
 };
 
 const struct option_row option_on_error_rate = {
 	.name = "on-error-rate", .arg = "N",
 	.help = "trigger: N statements failed within a second",
 	.accepts = "expected a whole number",
-	.set = option_set_number, .member = offsetof(struct options, on_errors),
+	.set = option_set_number, OPTION_OWN(own.on_errors),
 };
 
 const struct option_row option_after = {
 	.name = "after", .arg = "SECONDS",
 	.help = "record so long after a trigger (default 30)",
 	.accepts = OPTION_SECONDS,
-	.set = option_set_time, .member = offsetof(struct options, after_ns),
+	.set = option_set_time, OPTION_OWN(own.after_ns),
 };
 
 const struct option_row option_max_files = {
 	.name = "max-files", .arg = "N",
 	.help = "remove the oldest of more files (default 10)",
 	.accepts = "expected a whole number from 1 to 1000",
-	.set = option_set_number, .member = offsetof(struct options, max_files),
+	.set = option_set_number, OPTION_OWN(own.max_files),
+};
+
+const struct option_row option_max_size = {
+	.name = "max-size", .arg = "BYTES",
+	.help = "keep only the newest statements: 100M, 1G",
+	.accepts = "expected bytes, at least 1M: 100M, 1G",
+	.set = option_set_size, OPTION_OWN(own.max_size),
+};
+
+static bool trigger_alone(const struct options *opts)
+{
+	(void)opts;
+	return !own.memory && (own.on_slow_ns || own.on_lock_ns || own.on_errors || own.after_ns ||
+			       own.max_files);
+}
+
+static bool too_many_files(const struct options *opts)
+{
+	(void)opts;
+	return own.max_files > FILES_MAX;
+}
+
+const struct option_rule rule_trigger = {
+	trigger_alone, "--on-slow, --on-lock, --on-error-rate, --after, --max-files",
+	"require --memory", "specify --memory 8M",
+};
+
+const struct option_rule rule_max_files = {
+	too_many_files, "--max-files", "too large", "expected a number up to 1000",
 };

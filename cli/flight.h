@@ -12,6 +12,7 @@
 struct flight {
 	struct loop *loop;		/* borrowed; its options decide */
 	struct writer *writer;		/* borrowed */
+	uint64_t memory;		/* bytes of --memory; 0: there is one file */
 	int dir;			/* of the files, by O_PATH; owned */
 	int fd;				/* of the current file, owned; -1: none */
 	char name[NAME_MAX + 1];	/* of the current file .. */
@@ -66,7 +67,8 @@ void flight_end(struct flight *flight, int err);
 
 void flight_close(struct flight *flight);
 
-extern const struct option_row option_memory, option_on_slow, option_on_lock, option_on_error_rate,
-	option_after, option_max_files;
+extern const struct option_row option_max_size, option_memory, option_on_slow, option_on_lock,
+	option_on_error_rate, option_after, option_max_files;
+extern const struct option_rule rule_trigger, rule_max_files;
 
 #endif

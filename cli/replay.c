@@ -16,6 +16,16 @@
 #define NS_PER_DAY	(86400 * NS_PER_S)
 #define WAKES_MAX	1000000		/* ticks without an event; then time leaps */
 
+/* A time in a recording: since its start, a local time of day, or since 1970 in UTC. */
+struct option_time {
+	enum { OPTION_TIME_NONE, OPTION_TIME_START, OPTION_TIME_DAY, OPTION_TIME_UTC } of;
+	uint64_t ns;
+};
+
+static struct {
+	struct option_time since, until;	/* events that ended then */
+} own;
+
 /* The state of a replay beyond struct loop; one exists at a time. */
 static struct {
 	bool read;			/* it is a recording */
@@ -113,11 +123,11 @@ static uint64_t replay_time(const struct replay *replay, const struct option_tim
 	return wall > info->start_wall_ns ? info->start_ns + (wall - info->start_wall_ns) : 0;
 }
 
-int replay_times(const struct replay *replay, const struct options *options, uint64_t *since_ns,
-		 uint64_t *until_ns, struct output *err)
+int replay_times(const struct replay *replay, uint64_t *since_ns, uint64_t *until_ns,
+		 struct output *err)
 {
-	*since_ns = replay_time(replay, &options->since, 0);
-	*until_ns = replay_time(replay, &options->until, UINT64_MAX);
+	*since_ns = replay_time(replay, &own.since, 0);
+	*until_ns = replay_time(replay, &own.until, UINT64_MAX);
 	if (*since_ns <= *until_ns)
 		return EXIT_OK;
 	output_string(err, "dbslower: --until: earlier than --since; specify a later time\n");
@@ -150,8 +160,7 @@ static int source_read(struct loop *loop, unsigned int needs)
 	if (status != EXIT_OK)
 		return status;
 	state.read = true;
-	status = replay_times(loop->replay, &loop->options, &state.since_ns, &state.until_ns,
-			      &loop->err);
+	status = replay_times(loop->replay, &state.since_ns, &state.until_ns, &loop->err);
 	loop->start_ns = info->start_ns;
 	source_time(loop, state.since_ns > info->start_ns ? state.since_ns : info->start_ns);
 	loop->replay_end_ns = state.until_ns < info->end_ns ? state.until_ns : info->end_ns;
@@ -345,7 +354,7 @@ static bool time_utc(const char *text, uint64_t *ns)
 
 static int set_time(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	struct option_time *time = (struct option_time *)((char *)p->opts + row->member);
+	struct option_time *time = option_target(p, row);
 	const char *text = value, *why;
 
 	if (strchr(value, 'T')) {
@@ -369,12 +378,12 @@ const struct option_row option_since = {
 	.name = "since", .arg = "TIME",
 	.help = "only what ended at that time or later: 14:05:30, 90s",
 	.accepts = TIMES,
-	.set = set_time, .member = offsetof(struct options, since),
+	.set = set_time, OPTION_OWN(own.since),
 };
 
 const struct option_row option_until = {
 	.name = "until", .arg = "TIME",
 	.help = "only what ended until then",
 	.accepts = TIMES,
-	.set = set_time, .member = offsetof(struct options, until),
+	.set = set_time, OPTION_OWN(own.until),
 };

@@ -26,8 +26,8 @@ int replay_read_path(struct replay *replay, const char *path, unsigned int needs
  * Set *@since_ns and *@until_ns, CLOCK_MONOTONIC of the recording, by the options. Return EXIT_OK,
  * or EXIT_USAGE after a message.
  */
-int replay_times(const struct replay *replay, const struct options *options, uint64_t *since_ns,
-		 uint64_t *until_ns, struct output *err);
+int replay_times(const struct replay *replay, uint64_t *since_ns, uint64_t *until_ns,
+		 struct output *err);
 
 /* Report what is missing in the recording at @path. */
 void replay_report(const struct replay *replay, const char *path, struct output *err);

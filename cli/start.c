@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "cli/option/check.h"
 #include "cli/option/help.h"
 #include "cli/version.h"
 

@@ -19,15 +19,9 @@ static bool tracing_wants_phases(const struct options *options)
 	return options->phases || field_needs(&options->columns) & FIELD_NEEDS_PHASES;
 }
 
-/* Return whether an output has all fields. */
-static bool tracing_wants_all(const struct options *options)
-{
-	return options->json || options->format || options->otlp;
-}
-
 static bool tracing_wants_identity(const struct options *options)
 {
-	return tracing_wants_all(options) || options->user || options->database ||
+	return options->json || options->user || options->database ||
 	       options->client || options->application || options->container ||
 	       field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
@@ -57,19 +51,16 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = tracing_wants_identity(options),
-		.rows = tracing_wants_all(options) ||
-			field_needs(&options->columns) & FIELD_NEEDS_ROWS,
-		.query_ids = options->json || options->otlp ||
+		.rows = options->json || field_needs(&options->columns) & FIELD_NEEDS_ROWS,
+		.query_ids = options->json ||
 			     field_needs(&options->columns) & FIELD_NEEDS_QUERY_ID,
-		.prepares = options->prepares,
 		.why = options->why || options->use || options->phases ||
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
 		.use = options->use, .phases = loop->banner.phases,
 		.sink = {
 			.filter = tracing_filter(options), .redact = options->redact,
 			.tags = options->json || field_needs(&options->columns) & FIELD_NEEDS_TAGS,
-			.spans = options->otlp,
-			.redact_spans = options->otlp && !options->otlp_raw, .arg = loop,
+			.arg = loop,
 		},
 		.denied = options->denied, .stopped = loop_interrupted,
 		.limit = {

@@ -170,12 +170,17 @@ int option_refuse_thresholds(struct option_parser *p)
 				  "specify THRESHOLD or -m, not both");
 }
 
+void *option_target(struct option_parser *p, const struct option_row *row)
+{
+	return row->own ? row->own : (char *)p->opts + row->member;
+}
+
 static int apply(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	p->row = row;
 	if (row->set)
 		return row->set(p, row, value);
-	*(bool *)((char *)p->opts + row->member) = true;
+	*(bool *)option_target(p, row) = true;
 	return 0;
 }
 
@@ -471,17 +476,35 @@ static int parse_all(struct option_parser *p, int argc, char *const argv[])
 	return 0;
 }
 
-int option_read(struct option_parser *p, int argc, char *const argv[])
+int option_parse(const struct command *command, int argc, char *const argv[],
+		 struct options *opts, struct output *err)
 {
-	const struct command *command = p->command;
+	struct option_parser p = { .command = command, .opts = opts, .err = err };
+	const struct option_row *row;
 	int ret;
 
-	*p->opts = (struct options){
+	*opts = (struct options){
 		.threshold_ns = command->threshold_ns,
 		.text_bytes = command->text_bytes ? command->text_bytes : TEXT_BYTES,
 		.columns.transactions = command->transactions,
 	};
-	ret = parse_all(p, argc, argv);
-	p->opts->has_threshold = p->threshold || p->minimum;
-	return ret;
+	for (size_t i = 0; command->options[i]; i++) {
+		row = command->options[i];
+		if (row->own)
+			memset(row->own, 0, row->own_size);
+	}
+	ret = parse_all(&p, argc, argv);
+	opts->has_threshold = p.threshold || p.minimum;
+	if (ret)
+		return ret;
+	for (const struct option_rule *const *rule = command->rules;
+	     rule && *rule && !opts->help && !opts->version; rule++) {
+		if (!(*rule)->broken(opts))
+			continue;
+		option_message(&p, NULL, (*rule)->subject, strlen((*rule)->subject));
+		return option_message_end(&p, (*rule)->cause, (*rule)->remedy);
+	}
+	if (!opts->columns.count)
+		field_default(&opts->columns);
+	return 0;
 }

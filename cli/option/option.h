@@ -12,11 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/event.h"
 #include "cli/command.h"
 #include "cli/format/fields.h"
 #include "cli/output.h"
-#include "db/count/top.h"
 #include "db/discover/announce.h"
 #include "sql/regex.h"
 
@@ -24,7 +22,6 @@
 #define OPTION_WORDS 16
 #define OPTION_TEXT_MIN 16
 #define OPTION_SIZE_MIN (1024 * 1024)
-#define OPTION_FILES_MAX 1000
 #define OPTION_OVERHEAD_MIN 100		/* millionths of a CPU */
 #define OPTION_OVERHEAD_MAX 1000000000
 #define OPTION_TEXT_MAX (1024 * 1024)
@@ -34,12 +31,7 @@
 #define OPTION_DURATIONS "expected milliseconds" OPTION_UNITS "30, 0.25, 250us, 1s"
 #define OPTION_SECONDS "expected seconds" OPTION_UNITS "10, 0.5, 500ms, 1h"
 
-/* A time in a recording: since its start, a local time of day, or since 1970 in UTC. */
-struct option_time {
-	enum { OPTION_TIME_NONE, OPTION_TIME_START, OPTION_TIME_DAY, OPTION_TIME_UTC } of;
-	uint64_t ns;
-};
-
+/* What several commands share. A command's own options are variables of its file. */
 struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
 	uint64_t threshold_ns;		/* 0: all statements */
@@ -50,6 +42,7 @@ struct options {
 	unsigned int path_count;
 	const char *words[OPTION_WORDS];	/* other than files; borrowed */
 	unsigned int word_count;
+	const char *file;		/* a recording; NULL: not given */
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;		/* 0: the first one, if there is one */
 	const char *user, *database, *client, *application;	/* NULL: any */
@@ -58,44 +51,17 @@ struct options {
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
 	unsigned int verbose;		/* how often -v was given */
 	uint64_t duration_ns;		/* 0: until a signal */
+	uint64_t interval_ns;		/* 0: only at the end */
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	struct field_list columns;	/* never empty */
-	const char *session_columns;	/* of ps; NULL: the default ones */
-	bool tree;			/* sessions below those that block them */
-	bool json, wall, strict, micro, why, use, phases, prepares;
+	bool json, wall, strict, why, use, phases;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* after all probes are attached */
-	uint64_t interval_ns;		/* 0: only at the end */
-	enum stat_by stat_by;
-	const char *wait;		/* waits for this are counted; NULL: statements */
-	enum breakdown_part wait_part;	/* its meaning, see breakdown_by_name() */
-	uint32_t wait_call;
-	enum top_order order;
-	uint64_t lines;			/* of a table; 0: as many as fit */
-	bool batch;			/* not interactive, also on a terminal */
-	bool delta;			/* counts of each interval, not since the start */
-	bool on_return, count_hits, latency, stacks;
-	const char *histogram;		/* the value to count by; NULL: none */
-	unsigned int registers;		/* of functions, so many arguments */
 	uint32_t denied;		/* features not to be used, by --force */
+	bool go_returns;		/* trace returns in Go programs, by --force */
 	uint64_t max_overhead;		/* in millionths of a CPU; 0: no limit */
 	uint64_t max_overhead_ns;	/* for how long it may be exceeded; 0: the default */
-	bool go_returns;		/* trace returns in Go programs, by --force */
-	bool self_test;
-	bool stat;			/* a table of locks, not each wait */
-	bool otlp_raw;			/* texts of spans with their literals */
-	const struct format_log *format;	/* of the output; NULL: none of a log */
-	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */
-	const char *openmetrics, *otlp_metrics;	/* the same for metrics */
-	bool heatmap;			/* a line of shades for each interval */
-	const char *dot;		/* file for a graph of waits; NULL: none */
-	struct option_time since, until;	/* of a recording, events that ended then */
-	const char *file;		/* to record to; NULL: not given */
-	uint64_t max_size;		/* of a recording, in bytes; 0: any */
-	uint64_t memory;		/* bytes of a flight recorder; 0: none */
-	uint64_t on_slow_ns, on_lock_ns, on_errors;	/* its triggers; 0: none */
-	uint64_t after_ns, max_files;	/* 0: the default */
 	bool help, version;		/* the first of them ends the parsing */
 };
 
@@ -117,20 +83,36 @@ struct option_row {
 	const char *arg;		/* NULL: takes none */
 	const char *help;		/* NULL: listed neither by --help nor by completion */
 	const char *accepts;		/* the remedy: which arguments are valid */
-	/* Parse @value. Return 0, or -EINVAL after a message. NULL: set the bool at ->member. */
+	/* Parse @value. Return 0, or -EINVAL after a message. NULL: set a bool. */
 	int (*set)(struct option_parser *p, const struct option_row *row, const char *value);
-	size_t member;			/* offset in struct options */
+	/* What it sets: a member of struct options, or, by OPTION_OWN(), a variable. */
+	size_t member;			/* offset */
+	void *own;			/* NULL: none; all zero unless the option is given */
+	size_t own_size;
 	bool live;			/* of no use for a recording */
 	/* Print candidates for the argument, see complete.h. NULL: none. */
 	void (*complete)(struct output *out);
 };
 
+#define OPTION_OWN(variable)	.own = &(variable), .own_size = sizeof(variable)
+
+/* A rule between options that exclude or require each other, see ->rules of struct command. */
+struct option_rule {
+	bool (*broken)(const struct options *opts);
+	const char *subject, *cause, *remedy;	/* of the message */
+};
+
 /*
- * Fill ->opts from @argv, whose strings are borrowed; @argv[0] is skipped. Options and words may
- * come in any order. --help and --version end the parsing. Return 0, or -EINVAL after one line on
- * ->err (not flushed) that names the subject, the cause and what is valid.
+ * Parse @argv, whose strings are borrowed, to @opts and the command's own options; @argv[0] is
+ * skipped. Options and words may come in any order. --help and --version end the parsing; else the
+ * first broken rule of the command is reported. Return 0, or -EINVAL after one line on @err (not
+ * flushed) that names the subject, the cause and what is valid.
  */
-int option_read(struct option_parser *p, int argc, char *const argv[]);
+int option_parse(const struct command *command, int argc, char *const argv[],
+		 struct options *opts, struct output *err);
+
+/* Return what @row sets. */
+void *option_target(struct option_parser *p, const struct option_row *row);
 
 /* Return the option of @command with this letter, or NULL. */
 const struct option_row *option_find_letter(const struct command *command, char letter);

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/format/log.h"
 #include "cli/suggest.h"
 #include "db/discover/user_engine.h"
 #include "db/engines.h"
-#include "db/session/breakdown.h"
 #include "loader/feature.h"
-#include "probe/request.h"
 
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
 
@@ -86,7 +83,7 @@ int option_set_minimum(struct option_parser *p, const struct option_row *row, co
 /* For options whose argument is stored as it is. */
 int option_set_string(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	*(const char **)((char *)p->opts + row->member) = value;
+	*(const char **)option_target(p, row) = value;
 	return 0;
 }
 
@@ -145,7 +142,7 @@ int option_set_verbose(struct option_parser *p, const struct option_row *row, co
 
 int option_set_time(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	uint64_t *ns = (uint64_t *)((char *)p->opts + row->member);
+	uint64_t *ns = option_target(p, row);
 	const char *why;
 
 	if (option_read_duration(value, NS_PER_S, ns, &why))
@@ -153,115 +150,9 @@ int option_set_time(struct option_parser *p, const struct option_row *row, const
 	return *ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
 }
 
-static const char *const by_names[] = {
-	[STAT_BY_ALL] = NULL,
-	[STAT_BY_COMMAND] = "command",
-	[STAT_BY_STATUS] = "status",
-	[STAT_BY_DATABASE] = "db",
-	[STAT_BY_USER] = "user",
-};
-
-const char *option_by_name(enum stat_by by)
-{
-	return by_names[by];
-}
-
-int option_set_by(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	for (size_t i = STAT_BY_ALL + 1; i < ARRAY_SIZE(by_names); i++) {
-		if (strcmp(value, by_names[i]))
-			continue;
-		p->opts->stat_by = (enum stat_by)i;
-		return 0;
-	}
-	return option_refuse(p, row, value, "unknown group");
-}
-
-static const char *const otlp_texts[] = { "sanitized", "raw" };
-
-int option_set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	bool raw = !strcmp(value, otlp_texts[1]);
-
-	if (!raw && strcmp(value, otlp_texts[0]))
-		return option_refuse(p, row, value, "unknown kind of text");
-	p->opts->otlp_raw = raw;
-	return 0;
-}
-
-int option_set_format(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	for (const struct format_log *format = format_logs; format->name; format++) {
-		if (strcmp(value, format->name))
-			continue;
-		p->opts->format = format;
-		return 0;
-	}
-	return option_refuse(p, row, value, "unknown format");
-}
-
-int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
-		return option_refuse(p, row, value, "unknown wait");
-	p->opts->wait = value;
-	return 0;
-}
-
-static const char *const sort_names[] = {
-	[TOP_TOTAL] = "total", [TOP_CALLS] = "calls", [TOP_MEAN] = "mean", [TOP_P95] = "p95",
-	[TOP_P99] = "p99", [TOP_MAX] = "max", [TOP_ROWS] = "rows", [TOP_ERRORS] = "errors",
-};
-
-const char *option_order_name(enum top_order order)
-{
-	return order < TOP_PART ? sort_names[order] :
-	       order < TOP_USE ? breakdown_part_name((enum breakdown_part)(order - TOP_PART)) :
-				 breakdown_use_name((enum use)(order - TOP_USE));
-}
-
-int option_set_order(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	for (int i = 0; i < TOP_ORDERS; i++) {
-		if (strcmp(value, option_order_name((enum top_order)i)))
-			continue;
-		p->opts->order = (enum top_order)i;
-		p->opts->why = p->opts->why || (i >= TOP_PART && i < TOP_USE);
-		p->opts->use = p->opts->use || i >= TOP_USE;
-		return 0;
-	}
-	return option_refuse(p, row, value, "unknown sort key");
-}
-
-int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	if (option_read_number(value, strlen(value), &p->opts->lines))
-		return option_refuse(p, row, value, "not a number of lines");
-	return p->opts->lines ? 0 : option_refuse(p, row, value, "must be at least 1");
-}
-
-int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	uint64_t number;
-
-	if (option_read_number(value, strlen(value), &number) || !number ||
-	    number > REQUEST_REGISTERS)
-		return option_refuse(p, row, value, "not a number of arguments");
-	p->opts->registers = (unsigned int)number;
-	return 0;
-}
-
-int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	if (!*value)
-		return option_refuse(p, row, value, "must not be empty");
-	p->opts->histogram = value;
-	return 0;
-}
-
 int option_set_number(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	uint64_t *number = (uint64_t *)((char *)p->opts + row->member);
+	uint64_t *number = option_target(p, row);
 	int err = option_read_number(value, strlen(value), number);
 
 	if (err)
@@ -300,7 +191,7 @@ int option_set_text(struct option_parser *p, const struct option_row *row, const
 
 int option_set_size(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	uint64_t *bytes = (uint64_t *)((char *)p->opts + row->member);
+	uint64_t *bytes = option_target(p, row);
 
 	return read_bytes(p, row, value, OPTION_SIZE_MIN, INT64_MAX, bytes);
 }
@@ -395,21 +286,6 @@ int option_set_columns(struct option_parser *p, const struct option_row *row, co
 	return option_message_end(p, "", NULL);
 }
 
-/* Add @names, of which NULL ones are skipped, one a line. */
-static void complete_names(struct output *out, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (names[i])
-			output_printf(out, "%s\n", names[i]);
-	}
-}
-
-static void complete_parts(struct output *out)
-{
-	for (int i = 0; i < BREAKDOWN_PARTS; i++)
-		output_printf(out, "%s\n", breakdown_part_name((enum breakdown_part)i));
-}
-
 void option_complete_files(struct output *out)
 {
 	output_string(out, ":files\n");
@@ -440,32 +316,4 @@ void option_complete_transaction_columns(struct output *out)
 	output_string(out, ":list\n");
 	field_names(out, true);
 	output_char(out, '\n');
-}
-
-void option_complete_sort(struct output *out)
-{
-	for (int i = 0; i < TOP_ORDERS; i++)
-		output_printf(out, "%s\n", option_order_name((enum top_order)i));
-}
-
-void option_complete_format(struct output *out)
-{
-	for (const struct format_log *format = format_logs; format->name; format++)
-		output_printf(out, "%s\n", format->name);
-}
-
-void option_complete_otlp_text(struct output *out)
-{
-	complete_names(out, otlp_texts, ARRAY_SIZE(otlp_texts));
-}
-
-void option_complete_by(struct output *out)
-{
-	complete_names(out, by_names, ARRAY_SIZE(by_names));
-}
-
-void option_complete_wait(struct output *out)
-{
-	complete_parts(out);
-	output_string(out, "pread64\npwrite64\nfdatasync\nepoll_wait\npage_fault\n");
 }

@@ -5,9 +5,6 @@
 
 #include "cli/option/option.h"
 
-/* Return the argument of --sort for @order. Static. */
-const char *option_order_name(enum top_order order);
-
 /* See ->set of struct option_row. */
 int option_set_pid(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_engine(struct option_parser *p, const struct option_row *row, const char *value);
@@ -20,14 +17,6 @@ int option_set_text_arg(struct option_parser *p, const struct option_row *row, c
 int option_set_match(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_verbose(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_time(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_format(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_by(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_order(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_number(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_text(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_size(struct option_parser *p, const struct option_row *row, const char *value);
@@ -43,13 +32,5 @@ void option_complete_files(struct output *out);
 void option_complete_pids(struct output *out);
 void option_complete_columns(struct output *out);
 void option_complete_transaction_columns(struct output *out);
-void option_complete_sort(struct output *out);
-void option_complete_format(struct output *out);
-void option_complete_otlp_text(struct output *out);
-void option_complete_by(struct output *out);
-void option_complete_wait(struct output *out);
-
-/* Return the word of --by for @by, or NULL for STAT_BY_ALL. Static. */
-const char *option_by_name(enum stat_by by);
 
 #endif

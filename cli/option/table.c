@@ -231,3 +231,66 @@ const struct option_row option_version = {
 	.help = "print the version",
 	.member = offsetof(struct options, version),
 };
+
+static bool json_columns(const struct options *opts)
+{
+	return opts->json && opts->columns.count;
+}
+
+const struct option_rule rule_json_columns = {
+	json_columns, "-o", "cannot be combined with --json, which prints all fields",
+	"omit one of them",
+};
+
+static bool has_both_probes(const struct options *opts)
+{
+	return opts->start && opts->done && (opts->path_count || opts->pid_count);
+}
+
+static bool start_alone(const struct options *opts)
+{
+	return opts->start && !has_both_probes(opts);
+}
+
+static bool done_alone(const struct options *opts)
+{
+	return opts->done && !has_both_probes(opts);
+}
+
+static bool text_arg_alone(const struct options *opts)
+{
+	return opts->text_arg && !opts->start;
+}
+
+static bool start_with_engine(const struct options *opts)
+{
+	return opts->start && opts->engine;
+}
+
+#define BOTH_PROBES	"specify --start, --done and -x PATH"
+
+const struct option_rule rule_start = {
+	start_alone, "--start", "requires --done and one of -x, -p", BOTH_PROBES,
+};
+
+const struct option_rule rule_done = {
+	done_alone, "--done", "requires --start and one of -x, -p", BOTH_PROBES,
+};
+
+const struct option_rule rule_text_arg = {
+	text_arg_alone, "--text-arg", "requires --start and --done", BOTH_PROBES,
+};
+
+const struct option_rule rule_start_engine = {
+	start_with_engine, "--start", "cannot be combined with a database",
+	"omit the name of the database",
+};
+
+static bool count_without_interval(const struct options *opts)
+{
+	return opts->count && !opts->interval_ns;
+}
+
+const struct option_rule rule_count_intervals = {
+	count_without_interval, "-n", "counts intervals and requires -i", "specify -i SECONDS",
+};

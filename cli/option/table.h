@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The options that several commands accept, one row each. A command has the rows of its own options
- * in its file, and lists all that it accepts.
+ * in its file, and lists all that it accepts. The same of rules.
  */
 #ifndef CLI_OPTION_TABLE_H
 #define CLI_OPTION_TABLE_H
@@ -40,5 +40,12 @@ extern const struct option_row option_force;
 extern const struct option_row option_verbose;
 extern const struct option_row option_help;
 extern const struct option_row option_version;
+
+/* Rules of some of them. */
+extern const struct option_rule rule_json_columns;
+extern const struct option_rule rule_start, rule_done, rule_text_arg, rule_start_engine;
+extern const struct option_rule rule_count_intervals;
+
+#define RULES_OF_PROBES	&rule_start, &rule_done, &rule_text_arg, &rule_start_engine
 
 #endif

@@ -167,8 +167,8 @@ size_t top_table_lines(const struct top_table *table)
 	const struct options *options = table->options;
 	size_t each = options->use ? 3 : options->why ? 2 : 1;
 
-	if (options->lines)
-		return options->lines;
+	if (table->limit)
+		return table->limit;
 	return table->height > 8 ? (table->height - 6) / each : 20;
 }
 
@@ -181,8 +181,8 @@ static void table_time(struct top_table *table, uint64_t span_ns)
 	size_t digits = output_format(span, span_ns / 1000000, 3);
 
 	line_printf(&line, "%.*s, %s%.*s s%s", (int)len, clock,
-		    table->options->delta ? "last " : "", (int)digits, span,
-		    table->options->delta ? "" : " since the start");
+		    table->delta ? "last " : "", (int)digits, span,
+		    table->delta ? "" : " since the start");
 	output_char(line.out, '\n');
 }
 

@@ -12,6 +12,8 @@
 struct top_table {
 	struct output *out;
 	const struct options *options;
+	uint64_t limit;			/* groups to print; 0: as many as fit */
+	bool delta;			/* counts of each interval, not since the start */
 	const struct server_set *servers;
 	unsigned int width, height;	/* of the terminal; 0: not a terminal */
 	uint64_t interval;		/* number of this table */

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "cli/format/line.h"
 #include "cli/format/short.h"
-#include "cli/option/set.h"
 #include "db/session/breakdown.h"
 
 #define TEXT_MIN	16	/* columns of a statement's text at least, .. */
@@ -25,6 +24,18 @@ struct frame {
 	unsigned int row, end;		/* of the terminal: the next one, and that after the body */
 	size_t index, skip;		/* of the line in the body; this many are not shown */
 };
+
+static const char *const sort_names[] = {
+	[TOP_TOTAL] = "total", [TOP_CALLS] = "calls", [TOP_MEAN] = "mean", [TOP_P95] = "p95",
+	[TOP_P99] = "p99", [TOP_MAX] = "max", [TOP_ROWS] = "rows", [TOP_ERRORS] = "errors",
+};
+
+const char *top_order_name(enum top_order order)
+{
+	return order < TOP_PART ? sort_names[order] :
+	       order < TOP_USE ? breakdown_part_name((enum breakdown_part)(order - TOP_PART)) :
+				 breakdown_use_name((enum use)(order - TOP_USE));
+}
 
 static struct line *frame_begin(struct frame *frame)
 {
@@ -370,7 +381,7 @@ static void detail_body(struct frame *frame)
 	frame_end(frame);
 	for (int i = 0; i < TOP_PART; i++) {
 		cell_value(text, e, (enum top_order)i);
-		detail_value(frame, option_order_name((enum top_order)i), text, e->total_ns,
+		detail_value(frame, top_order_name((enum top_order)i), text, e->total_ns,
 			     i == TOP_TOTAL ? view->total_ns : 0);
 	}
 	if (e->engine)
@@ -397,7 +408,7 @@ static void keys_body(struct frame *frame)
 			frame_reverse_begin(frame);
 		else
 			frame_begin(frame);
-		line_text(&frame->line, option_order_name((enum top_order)i));
+		line_text(&frame->line, top_order_name((enum top_order)i));
 		if (i == view->key)
 			frame_reverse_end(frame);
 		else
@@ -479,7 +490,7 @@ static void head_state(struct frame *frame)
 	struct line *line = frame_begin(frame);
 	char text[SHORT_TEXT] = "";
 
-	line_printf(line, "by %s, %s%s%s%s%s%s", option_order_name(view->order),
+	line_printf(line, "by %s, %s%s%s%s%s%s", top_order_name(view->order),
 		    view->delta ? "last " : "since the start",
 		    view->delta ? short_duration(text, view->span_ns) : "",
 		    view->paused ? "  PAUSED" : "", view->engine ? "  engine: " : "",

@@ -89,4 +89,7 @@ size_t top_view_keys(const struct top_view *view);
  */
 size_t top_view_draw(const struct top_view *view);
 
+/* Return the word of --sort for @order. Static. */
+const char *top_order_name(enum top_order order);
+
 #endif

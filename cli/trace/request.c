@@ -28,37 +28,43 @@ static int trace_refuse(struct loop *loop, const char *subject, const char *word
 	return EXIT_USAGE;
 }
 
-bool trace_request_counts(const struct options *options)
+bool trace_request_counts(const struct trace_options *options)
 {
-	return options->count_hits || options->histogram;
+	return options->count || options->histogram;
 }
 
-bool trace_request_by_latency(const struct options *options)
+bool trace_request_by_latency(const struct trace_options *options)
 {
 	return options->histogram && !strcmp(options->histogram, "latency");
+}
+
+bool trace_request_latency(const struct trace_options *options)
+{
+	return options->latency || trace_request_by_latency(options);
 }
 
 /*
  * Apply --ret and --latency: of one probe, a function, the latency of its calls; of two, that from
  * the first to the second, whose values are printed.
  */
-static int trace_apply_ends(struct loop *loop, struct trace_spec *spec, const char *word)
+static int trace_apply_ends(struct loop *loop, const struct trace_options *own,
+			    struct trace_spec *spec, const char *word)
 {
 	const struct options *options = &loop->options;
-	bool call = options->latency && options->word_count == 1;
+	bool latency = trace_request_latency(own), call = latency && options->word_count == 1;
 	struct trace_error error = { call ? "--latency of one probe requires a function; specify "
 					    "a second probe, at which it ends" :
 					    "--ret requires a function: a USDT probe does not "
 					    "return", 0 };
 
-	if (options->latency)
+	if (latency)
 		spec->request.latency = call ? LATENCY_CALL :
 					word == options->words[0] ? LATENCY_START : LATENCY_END;
 	if (spec->request.latency == LATENCY_START && !spec->request.all) {
 		error.why = "values are printed of the second probe, at which the latency ends";
 		return trace_refuse(loop, "PROBE", word, &error);
 	}
-	if (!options->on_return && !call)
+	if (!own->on_return && !call)
 		return EXIT_OK;
 	if (spec->request.kind == REQUEST_USDT || spec->request.provider)
 		return trace_refuse(loop, "PROBE", word, &error);
@@ -67,61 +73,31 @@ static int trace_apply_ends(struct loop *loop, struct trace_spec *spec, const ch
 }
 
 /* Apply the options that concern all probes: --ret, --latency, --hist, --count, --args. */
-static int trace_apply(struct loop *loop, struct trace_spec *spec, const char *word)
+static int trace_apply(struct loop *loop, const struct trace_options *own,
+		       struct trace_spec *spec, const char *word)
 {
-	const struct options *options = &loop->options;
 	struct trace_error error;
-	int err = trace_apply_ends(loop, spec, word);
+	int err = trace_apply_ends(loop, own, spec, word);
 
 	if (err)
 		return err;
-	spec->request.registers = options->registers;
-	if (trace_request_counts(options) && trace_spec_countable(spec, word, &error))
+	spec->request.registers = own->registers;
+	if (trace_request_counts(own) && trace_spec_countable(spec, word, &error))
 		return trace_refuse(loop, "PROBE", word, &error);
-	if (trace_request_by_latency(options))
+	if (trace_request_by_latency(own))
 		trace_spec_latency(spec);
-	else if (options->histogram && trace_spec_histogram(spec, options->histogram, &error))
-		return trace_refuse(loop, "--hist", options->histogram, &error);
+	else if (own->histogram && trace_spec_histogram(spec, own->histogram, &error))
+		return trace_refuse(loop, "--hist", own->histogram, &error);
 	return EXIT_OK;
 }
 
-int trace_request_read(struct loop *loop, struct trace_spec *specs)
+int trace_request_read(struct loop *loop, const struct trace_options *own,
+		       struct trace_spec *specs)
 {
 	const struct options *options = &loop->options;
 	bool files = options->path_count || options->pid_count;
 	int status = EXIT_OK;
 
-	loop->options.latency |= trace_request_by_latency(options);
-	if (!options->word_count) {
-		output_string(&loop->err,
-			      "dbslower: PROBE: missing; specify PROVIDER:PROBE or a function; "
-			      "dbslower list PATH prints the USDT probes of a file\n");
-		return EXIT_USAGE;
-	}
-	if (options->count && !options->interval_ns && trace_request_counts(options)) {
-		output_string(&loop->err,
-			      "dbslower: -n: counts intervals with --count or --hist, which print "
-			      "no hits; specify -i SECONDS, or use -d\n");
-		return EXIT_USAGE;
-	}
-	if (options->stacks && trace_request_counts(options)) {
-		output_string(&loop->err,
-			      "dbslower: -U: cannot be combined with --count or --hist, which "
-			      "print no hits; omit one of them\n");
-		return EXIT_USAGE;
-	}
-	if (options->latency && options->word_count > 2) {
-		output_string(&loop->err,
-			      "dbslower: --latency: too many probes; specify a function, or two "
-			      "probes\n");
-		return EXIT_USAGE;
-	}
-	if (options->interval_ns && !trace_request_counts(options)) {
-		output_string(&loop->err,
-			      "dbslower: -i: requires --count or --hist; hits are printed as they "
-			      "occur\n");
-		return EXIT_USAGE;
-	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
 		const char *word = options->words[i];
 		struct trace_error error;
@@ -130,7 +106,7 @@ int trace_request_read(struct loop *loop, struct trace_spec *specs)
 		if (err == -ENOMEM)
 			return message_no_memory();
 		status = err ? trace_refuse(loop, "PROBE", word, &error) :
-			       trace_apply(loop, &specs[i], word);
+			       trace_apply(loop, own, &specs[i], word);
 	}
 	return status;
 }

@@ -2,7 +2,7 @@
 /* Command lines. Input: a byte that selects the command, then the words, each with a NUL. */
 #include <errno.h>
 
-#include "cli/option/check.h"
+#include "cli/option/option.h"
 #include "db/discover/user_engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"

@@ -21,7 +21,7 @@
 #include "cli/format/field_json.h"
 #include "cli/format/field_table.h"
 #include "cli/format/summary.h"
-#include "cli/option/check.h"
+#include "cli/option/option.h"
 #include "cli/output.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
