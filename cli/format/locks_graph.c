@@ -54,7 +54,7 @@ static void add_edge(struct locks_graph *graph, const struct locks_edge *edge)
 void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
 {
 	struct locks_edge edge = {
-		.mode = locks_wait_mode(wait->event),
+		.mode = locks_wait_mode(wait->server->engine, wait->event),
 		.deadlock = wait->event->flags & LOCK_DEADLOCK, .waits = 1,
 	};
 	char object[LOCKS_OBJECT - 32];

@@ -4,7 +4,7 @@
 #include "cli/format/escape.h"
 #include "cli/format/json.h"
 #include "cli/format/locks_wait.h"
-#include "db/postgres/names.h"
+#include "db/locks/ops.h"
 
 static void json_text(struct output *out, const struct lock_backend *backend)
 {
@@ -51,20 +51,22 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 {
 	const struct event_lock *event = wait->event;
 	char object[LOCKS_OBJECT];
-	uint32_t fields = postgres_lock_fields(wait->kind);
-	uint32_t relation = postgres_lock_relation(wait->kind, event, wait->info);
+	const struct lock_ops *ops = wait->server->engine->lock_ops;
+	uint32_t fields, relation;
 
 	locks_wait_object(wait, true, object, sizeof(object));
 	json_known(out, ",\"lock\":\"", wait->kind);
 	json_known(out, ",\"object\":\"", object);
 	if (wait->info)
 		json_known(out, ",\"index\":\"", wait->info->index);
-	json_known(out, ",\"mode\":\"", locks_wait_mode(event));
-	if (event->flags & (LOCK_LWLOCK | LOCK_SESSION))
+	json_known(out, ",\"mode\":\"", locks_wait_mode(wait->server->engine, event));
+	if (!ops || !ops->fields || event->flags & LOCK_LWLOCK)
 		return;
-	if (fields & POSTGRES_TAG_DATABASE)
+	fields = ops->fields(wait->kind);
+	relation = ops->oid(wait->kind, event, wait->info);
+	if (fields & LOCK_TAG_DATABASE)
 		json_number(out, ",\"database_oid\":", event->field[0]);
-	if (fields & POSTGRES_TAG_XID)
+	if (fields & LOCK_TAG_TRANSACTION)
 		json_number(out, ",\"transaction\":", event->field[0]);
 	if (relation)
 		json_number(out, ",\"relation_oid\":", relation);

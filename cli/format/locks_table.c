@@ -112,7 +112,8 @@ void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 	if (info && info->nholders && info->holders[0].pid)
 		snprintf(holder, sizeof(holder), "%llu",
 			 (unsigned long long)locks_backend_id(&info->holders[0]));
-	output_printf(out, "%-24s %-7s ", locks_wait_mode(wait->event), holder);
+	output_printf(out, "%-24s %-7s ", locks_wait_mode(wait->server->engine, wait->event),
+		      holder);
 	if (info)
 		show_text(out, &info->self);
 	else
@@ -155,8 +156,9 @@ void locks_table_add(struct locks_table *table, const struct lock_wait *wait)
 {
 	const struct event_lock *event = wait->event;
 	struct locks_sum sum = {
-		.engine = wait->server->engine->name, .mode = locks_wait_mode(event), .waits = 1,
-		.failed = !!(event->flags & LOCK_FAILED),
+		.engine = wait->server->engine->name,
+		.mode = locks_wait_mode(wait->server->engine, event),
+		.waits = 1, .failed = !!(event->flags & LOCK_FAILED),
 		.deadlocks = !!(event->flags & LOCK_DEADLOCK),
 		.total_ns = wait->duration_ns, .max_ns = wait->duration_ns,
 	};
@@ -207,8 +209,9 @@ void locks_table_add_lwlocks(struct locks_table *table, const struct lwlock_coun
 		struct event_lock event = { .flags = LOCK_LWLOCK, .mode = counts[i].mode };
 		struct locks_sum sum = {
 			.engine = counts[i].engine->name, .kind = "lwlock",
-			.mode = locks_wait_mode(&event), .waits = counts[i].sum.count,
-			.total_ns = counts[i].sum.total_ns, .max_ns = counts[i].sum.max_ns,
+			.mode = locks_wait_mode(counts[i].engine, &event),
+			.waits = counts[i].sum.count, .total_ns = counts[i].sum.total_ns,
+			.max_ns = counts[i].sum.max_ns,
 		};
 
 		snprintf(sum.object, sizeof(sum.object), "%s", counts[i].name);

@@ -3,14 +3,15 @@
 
 #include <stdlib.h>
 
-#include "db/mysql/names.h"
-#include "db/postgres/names.h"
+#include "db/locks/ops.h"
 
 #define ROWS_MAX	65536
 
-const char *locks_wait_mode(const struct event_lock *event)
+const char *locks_wait_mode(const struct engine *engine, const struct event_lock *event)
 {
-	return event->flags & LOCK_SESSION ? "" : postgres_lock_mode(event);
+	const struct lock_ops *ops = engine->lock_ops;
+
+	return ops && ops->mode ? ops->mode(event) : "";
 }
 
 const char *locks_wait_outcome(const struct lock_wait *wait)
@@ -27,10 +28,11 @@ const char *locks_wait_outcome(const struct lock_wait *wait)
 
 void locks_wait_object(const struct lock_wait *wait, bool each, char *to, size_t size)
 {
-	if (wait->event->flags & LOCK_SESSION)
-		mysql_lock_object(wait->info, to, size);
-	else
-		postgres_lock_object(wait->kind, wait->event, wait->info, each, to, size);
+	const struct lock_ops *ops = wait->server->engine->lock_ops;
+
+	*to = '\0';
+	if (ops)
+		ops->object(wait->kind, wait->event, wait->info, each, to, size);
 }
 
 uint64_t locks_backend_id(const struct lock_backend *backend)

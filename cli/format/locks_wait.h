@@ -7,8 +7,8 @@
 
 #define LOCKS_OBJECT	192	/* size of the text of an object */
 
-/* Return the name of the lock mode that @event waits for; "": unknown. Static. */
-const char *locks_wait_mode(const struct event_lock *event);
+/* Return the name of the mode that @event of a server of @engine waits for; "": unknown. Static. */
+const char *locks_wait_mode(const struct engine *engine, const struct event_lock *event);
 
 /* Return the outcome of the wait: "granted", "failed", "deadlock", ... Static. */
 const char *locks_wait_outcome(const struct lock_wait *wait);

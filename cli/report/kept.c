@@ -100,7 +100,8 @@ void report_keep_wait(struct report_lock_wait *to, const struct lock_wait *wait,
 			  .engine = engine, .session = { wait->who->pid, 0 },
 			  .running = wait->running },
 		.joined = wait->joined, .deadlock = wait->event->flags & LOCK_DEADLOCK,
-		.outcome = locks_wait_outcome(wait), .mode = locks_wait_mode(wait->event),
+		.outcome = locks_wait_outcome(wait),
+		.mode = locks_wait_mode(wait->server->engine, wait->event),
 		.ncycle = wait->ncycle < LOCK_CYCLE ? wait->ncycle : LOCK_CYCLE,
 	};
 	keep_name(to->kind, wait->kind);

@@ -18,9 +18,14 @@ struct lock_query {
 	bool identify;			/* read the waiting session's identity */
 };
 
+/* Fields of a lock's tag that have a meaning of their own, as bits. */
+#define LOCK_TAG_DATABASE	0x01	/* field[0] is the OID of a database */
+#define LOCK_TAG_RELATION	0x02	/* field[1] is the OID of a relation */
+#define LOCK_TAG_TRANSACTION	0x04	/* field[0] is a transaction id */
+
 /*
- * The functions share a state per server's file and user: ->state_bytes without pointers to memory
- * that is owned, initially zero. It is NULL if it was not read. See db/locks/states.h.
+ * The functions with a state share one per server's file and user: ->state_bytes without pointers
+ * to memory that is owned, initially zero. It is NULL if it was not read. See db/locks/states.h.
  */
 struct lock_ops {
 	const struct engine_probe_set *probes;
@@ -43,6 +48,23 @@ struct lock_ops {
 	/* Write the name of the lock's relation to @name; "": unknown. NULL: always unknown. */
 	void (*relation)(const void *state, const struct event_lock *event,
 			 char name[LOCK_RELATION]);
+	/* Return the name of the mode that @event waits for; "": unknown. Static. NULL: none. */
+	const char *(*mode)(const struct event_lock *event);
+	/*
+	 * Describe the awaited object of a lock of @kind in @to, cut to @size bytes with the NUL;
+	 * without @each only the part that many waits share, as the relation of a row. @info may
+	 * be NULL. The text may have foreign bytes.
+	 */
+	void (*object)(const char *kind, const struct event_lock *event,
+		       const struct lock_info *info, bool each, char *to, size_t size);
+	/* Return LOCK_TAG_* of the tags of locks of @kind. NULL: there are no tags. */
+	uint32_t (*fields)(const char *kind);
+	/*
+	 * Return the OID of the relation that the wait for a lock of @kind concerns; 0: none, or
+	 * unknown. @info may be NULL. NULL: relations have no OIDs.
+	 */
+	uint32_t (*oid)(const char *kind, const struct event_lock *event,
+			const struct lock_info *info);
 	/* ->read() works for a wait whose start no probe has seen: event->address is 0. */
 	bool joins;
 };

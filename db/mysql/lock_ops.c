@@ -53,5 +53,5 @@ static const char *ops_kind(const void *state, const struct event_lock *event)
 
 const struct lock_ops mysql_lock_ops = {
 	.probes = &mysql_set, .state_bytes = sizeof(struct mysql_locks),
-	.find = ops_find, .read = ops_read, .kind = ops_kind,
+	.find = ops_find, .read = ops_read, .kind = ops_kind, .object = mysql_lock_object,
 };

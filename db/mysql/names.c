@@ -16,8 +16,12 @@ const char *mysql_lock_kind(const struct event_lock *event)
 	return event->kind <= LOCK_WAITS_LAST ? kinds[event->kind] : "";
 }
 
-void mysql_lock_object(const struct lock_info *info, char *to, size_t size)
+void mysql_lock_object(const char *kind, const struct event_lock *event,
+		       const struct lock_info *info, bool each, char *to, size_t size)
 {
+	(void)kind;
+	(void)event;
+	(void)each;
 	snprintf(to, size, "%s", info ? info->object : "");
 }
 

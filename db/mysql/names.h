@@ -11,11 +11,9 @@
 /* Return the kind of lock that @event, a LOCK_SESSION, waits for: "row"; "": unknown. Static. */
 const char *mysql_lock_kind(const struct event_lock *event);
 
-/*
- * Copy the name of the awaited object to @to: "" if @info is NULL. The text may have foreign bytes;
- * it is cut to @size bytes with the NUL.
- */
-void mysql_lock_object(const struct lock_info *info, char *to, size_t size);
+/* See ->object of struct lock_ops: the name of the awaited object, "" if @info is NULL. */
+void mysql_lock_object(const char *kind, const struct event_lock *event,
+		       const struct lock_info *info, bool each, char *to, size_t size);
 
 /*
  * Copy InnoDB's name of a table, "database/table", to @to as "database.table". A character of the

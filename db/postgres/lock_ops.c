@@ -158,7 +158,7 @@ static const char *ops_tranche(const void *state, uint32_t tranche)
 static void ops_relation(const void *state, const struct event_lock *event,
 			 char name[LOCK_RELATION])
 {
-	if (postgres_lock_fields(ops_kind(state, event)) & POSTGRES_TAG_RELATION)
+	if (postgres_lock_fields(ops_kind(state, event)) & LOCK_TAG_RELATION)
 		postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
 }
 
@@ -166,4 +166,6 @@ const struct lock_ops postgres_lock_ops = {
 	.probes = &postgres_set, .state_bytes = sizeof(struct postgres_locks),
 	.find = ops_find, .names = ops_names, .read = ops_read, .complete = ops_complete,
 	.kind = ops_kind, .tranche = ops_tranche, .relation = ops_relation, .joins = true,
+	.mode = postgres_lock_mode, .object = postgres_lock_object,
+	.fields = postgres_lock_fields, .oid = postgres_lock_relation,
 };

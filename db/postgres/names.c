@@ -75,14 +75,14 @@ static const struct tag {
 	uint32_t fields;
 	void (*object)(const struct object *o);
 } tags[] = {
-	{ "relation", POSTGRES_TAG_DATABASE | POSTGRES_TAG_RELATION, object_relation },
-	{ "extend", POSTGRES_TAG_DATABASE | POSTGRES_TAG_RELATION, object_relation },
-	{ "page", POSTGRES_TAG_DATABASE | POSTGRES_TAG_RELATION, object_page },
-	{ "tuple", POSTGRES_TAG_DATABASE | POSTGRES_TAG_RELATION, object_tuple },
-	{ "transactionid", POSTGRES_TAG_XID, object_first },
+	{ "relation", LOCK_TAG_DATABASE | LOCK_TAG_RELATION, object_relation },
+	{ "extend", LOCK_TAG_DATABASE | LOCK_TAG_RELATION, object_relation },
+	{ "page", LOCK_TAG_DATABASE | LOCK_TAG_RELATION, object_page },
+	{ "tuple", LOCK_TAG_DATABASE | LOCK_TAG_RELATION, object_tuple },
+	{ "transactionid", LOCK_TAG_TRANSACTION, object_first },
 	{ "virtualxid", 0, object_virtualxid },
-	{ "object", POSTGRES_TAG_DATABASE, object_catalog },
-	{ "advisory", POSTGRES_TAG_DATABASE, object_advisory },
+	{ "object", LOCK_TAG_DATABASE, object_catalog },
+	{ "advisory", LOCK_TAG_DATABASE, object_advisory },
 };
 
 static const struct tag tag_unknown = { "", 0, object_first };
@@ -103,7 +103,7 @@ uint32_t postgres_lock_fields(const char *kind)
 uint32_t postgres_lock_relation(const char *kind, const struct event_lock *event,
 				const struct lock_info *info)
 {
-	if (postgres_lock_fields(kind) & POSTGRES_TAG_RELATION)
+	if (postgres_lock_fields(kind) & LOCK_TAG_RELATION)
 		return event->field[1];
 	return info ? info->relation : 0;
 }

@@ -8,15 +8,10 @@
 #include <stdint.h>
 
 #include "bpf/lock_event.h"
-#include "db/locks/info.h"
-
-/* Fields of a lock tag that have a meaning of their own, as bits. */
-#define POSTGRES_TAG_DATABASE	0x01	/* field[0] is the OID of a database */
-#define POSTGRES_TAG_RELATION	0x02	/* field[1] is the OID of a relation */
-#define POSTGRES_TAG_XID	0x04	/* field[0] is a transaction id */
+#include "db/locks/ops.h"
 
 /*
- * Return the POSTGRES_TAG_* bits of a heavyweight lock of kind @kind, the server's own word
+ * Return the LOCK_TAG_* bits of a heavyweight lock of kind @kind, the server's own word
  * ("relation", "transactionid"). An unknown kind has none.
  */
 uint32_t postgres_lock_fields(const char *kind);

@@ -49,6 +49,7 @@ FAULTS = [
     ("layers", "bpf/event.h", '#include "db/engine.h"\n', "higher layer"),
     ("layers", "db/postgres/locks.c", '#include "db/mysql/probes.h"\n', "db/mysql/probes.h is of an engine"),
     ("layers", "db/locks/locks.c", '#include "db/mysql/probes.h"\n', "db/mysql/probes.h is of an engine"),
+    ("layers", "cli/format/locks_wait.c", '#include "db/mysql/probes.h"\n', "db/mysql/probes.h is of an engine"),
     ("layers", "base/hex.h", '#include "usdt/elf.h"\n', "higher layer"),
     ("layers", "cli/format/json.c", '#include "cli/gone.h"\n', "there is no cli/gone.h"),
     ("layers", "db/top.c", '#include "db/gone.h"\n', "there is no db/gone.h"),

@@ -88,9 +88,9 @@ static void mysql(void)
 	CHECK(!strcmp(mysql_lock_kind(&event), "row"));
 	event.kind = LOCK_WAITS_LAST + 1;
 	CHECK(!*mysql_lock_kind(&event));
-	mysql_lock_object(&info, text, sizeof(text));
+	mysql_lock_object("row", &event, &info, true, text, sizeof(text));
 	CHECK(!strcmp(text, "shop.item"));
-	mysql_lock_object(NULL, text, sizeof(text));
+	mysql_lock_object("row", &event, NULL, true, text, sizeof(text));
 	CHECK(!*text);
 }
 
