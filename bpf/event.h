@@ -261,6 +261,8 @@ enum counter {
 	LOST_WHO,			/* struct event_identity */
 	LOST_UNDECIDED,			/* hits whose filter has an argument that was not read */
 	COUNTERS,
+	LOCK_COUNTERS = COUNTERS,	/* the same of lock waits follow */
+	ALL_COUNTERS = 2 * COUNTERS,
 };
 
 /*
@@ -274,10 +276,10 @@ enum counter {
 enum { OWNER_NONE, OWNER_ONE, OWNER_SEVERAL };
 
 /*
- * The tables that a process can fill: map "sessions" or "waits"; "histogram", "sums" or
- * "probe_hits"; "threads"; "losses".
+ * The tables that a process can fill: maps "sessions"; "histogram", "sums" or "probe_hits";
+ * "threads"; "losses"; "waits".
  */
-enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_THREADS, OWNER_LOSSES, OWNER_TABLES };
+enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_THREADS, OWNER_LOSSES, OWNER_WAITS, OWNER_TABLES };
 
 struct owner {
 	__u64 sent;		/* bytes in all, by OWNER_CHARGE() */

@@ -47,18 +47,18 @@ static __attribute__((noinline)) void wait_keep(__u64 key, struct event_lock *wa
 	__u32 number = wait->head.owner;
 
 	wait->counted = before ? before->counted : number + 1;
-	if ((!before && !owner_may_add_session(number)) ||
+	if ((!before && !owner_may_add_wait(number)) ||
 	    bpf_map_update_elem(waits, &key, wait, BPF_ANY))
 		lost_at(wait->target_id, number, LOST_TABLE_FULL);
 	else if (!before)
-		owner_entries(number, OWNER_SESSIONS, 1);
+		owner_entries(number, OWNER_WAITS, 1);
 }
 
 /* Delete the wait of @key, whose ->counted was @counted. */
 INLINE void wait_forget(__u64 key, __u32 counted)
 {
 	if (!bpf_map_delete_elem(waits, &key) && counted)
-		owner_entries(counted - 1, OWNER_SESSIONS, -1);
+		owner_entries(counted - 1, OWNER_WAITS, -1);
 }
 
 /* End the wait of @key, if there is one, and send it. */

@@ -3,6 +3,8 @@
  * Waits for locks. A wait is sent twice: when it begins, so that user space can resolve the lock's
  * holders, and when it ends.
  */
+#define FIRST_COUNTER	LOCK_COUNTERS
+
 #include "bpf/mysql_locks.h"
 #include "bpf/postgres_locks.h"
 

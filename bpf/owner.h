@@ -20,6 +20,7 @@ CONSTANT(ring_share);	/* bytes of the ring buffer for one user; 0: no limit */
 CONSTANT(session_share);	/* entries of OWNER_SESSIONS for one user .. */
 CONSTANT(group_share);		/* .. of the table of OWNER_GROUPS */
 CONSTANT(thread_share);		/* .. and of map "threads" */
+CONSTANT(wait_share);		/* .. and of map "waits" */
 
 MAP(owners);		/* array: struct owner, written by programs */
 MAP(grants);		/* array: struct grant, written by user space */
@@ -108,6 +109,15 @@ INLINE int owner_may_add_thread(__u32 number)
 
 	return owner &&
 	       (__s64)READ_ONCE(owner->entries[OWNER_THREADS]) < (__s64)VALUE(thread_share);
+}
+
+/* Return whether owner @number may have another entry in map "waits". */
+INLINE int owner_may_add_wait(__u32 number)
+{
+	struct owner *owner = owner_get(number);
+
+	return owner &&
+	       (__s64)READ_ONCE(owner->entries[OWNER_WAITS]) < (__s64)VALUE(wait_share);
 }
 
 /* Return whether owner @number may have another element of map "losses". */

@@ -12,7 +12,12 @@ CONSTANT(pid_ns_ino);
 CONSTANT(target_id);	/* the file of a probe; tracepoints have none */
 CONSTANT(perf_buffers);	/* a perf buffer per CPU, as there is no ring buffer (457f44363a88, 5.8) */
 
-MAP(counters);		/* per-CPU array: enum counter → u64 */
+/* Objects of one runtime that count different events have counters of their own. */
+#ifndef FIRST_COUNTER
+#define FIRST_COUNTER	0
+#endif
+
+MAP(counters);		/* per-CPU array: FIRST_COUNTER + enum counter → u64 */
 MAP(ring);		/* the ring buffer, or a perf event array */
 MAP(wakers);		/* perf event array: events on the same buffers that wake the consumer */
 MAP(losses);		/* hash: struct loss_key → struct losses */
@@ -20,7 +25,8 @@ MAP(control);		/* array of one: struct control */
 
 INLINE void count(__u32 which)
 {
-	__u64 *n = bpf_map_lookup_elem(counters, &which);
+	__u32 index = FIRST_COUNTER + which;
+	__u64 *n = bpf_map_lookup_elem(counters, &index);
 
 	if (n)
 		__sync_fetch_and_add(n, 1);

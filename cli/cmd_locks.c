@@ -14,9 +14,7 @@
 #include "cli/message.h"
 #include "cli/option/set.h"
 #include "cli/option/table.h"
-#include "cli/source.h"
 #include "cli/tracing.h"
-#include "db/locks/locks.h"
 #include "host/open.h"
 
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
@@ -27,8 +25,7 @@ static struct {
 } own;
 
 struct cmd_locks {
-	struct loop loop;		/* first: callbacks receive it */
-	struct locks *locks;
+	struct tracing tracing;		/* first: callbacks receive it */
 	struct locks_table table;
 	struct locks_graph graph;
 	void (*server)(void *arg, const struct server_info *server);
@@ -38,37 +35,37 @@ struct cmd_locks {
 
 static void locks_json_sums(struct cmd_locks *cmd)
 {
-	uint64_t wall_ns = loop_wall(&cmd->loop);
+	uint64_t wall_ns = loop_wall(&cmd->tracing.loop);
 
 	for (size_t i = 0; i < cmd->table.nsums; i++) {
 		const struct locks_sum *sum = &cmd->table.sums[i];
 		const struct server server =
-			server_set_common(&cmd->loop.banner.servers, sum->engine);
+			server_set_common(&cmd->tracing.loop.banner.servers, sum->engine);
 
-		locks_json_sum(&cmd->loop.out, sum, wall_ns, &server);
+		locks_json_sum(&cmd->tracing.loop.out, sum, wall_ns, &server);
 	}
 }
 
 static void locks_wait(void *arg, const struct lock_wait *wait)
 {
 	struct cmd_locks *cmd = arg;
-	const struct options *options = &cmd->loop.options;
+	const struct options *options = &cmd->tracing.loop.options;
 
-	if (cmd->loop.done)
+	if (cmd->tracing.loop.done)
 		return;
 	/* A wait shown on request is shown again when it ends. */
-	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
+	if (cmd->dot >= 0 && (!wait->running || cmd->tracing.loop.ending))
 		locks_graph_add(&cmd->graph, wait);
-	if (own.stat && (!wait->running || cmd->loop.ending)) {
+	if (own.stat && (!wait->running || cmd->tracing.loop.ending)) {
 		locks_table_add(&cmd->table, wait);
 	} else {
-		loop_begin_event(&cmd->loop, !wait->running);
+		loop_begin_event(&cmd->tracing.loop, !wait->running);
 		if (options->json)
-			locks_json_wait(&cmd->loop.out, wait);
+			locks_json_wait(&cmd->tracing.loop.out, wait);
 		else
 			locks_table_wait(&cmd->table, wait);
 	}
-	loop_end_event(&cmd->loop, !wait->running);
+	loop_end_event(&cmd->tracing.loop, !wait->running);
 }
 
 static void locks_server(void *arg, const struct server_info *server)
@@ -79,9 +76,9 @@ static void locks_server(void *arg, const struct server_info *server)
 	/* Do not report missing fields of statements: waits have none of them. */
 	shown.has = ~0u;
 	cmd->server(arg, &shown);
-	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&
+	if (cmd->tracing.loop.options.verbose && server->engine->has_lwlocks &&
 	    !(server->has & TARGET_HAS_LWLOCKS))
-		output_string(&cmd->loop.err, "  LWLock waits are not traced: neither USDT "
+		output_string(&cmd->tracing.loop.err, "  LWLock waits are not traced: neither USDT "
 			      "probes nor returns of PGSemaphoreLock() are available\n");
 }
 
@@ -101,19 +98,20 @@ static void locks_begin(struct loop *loop)
 static int locks_table(struct cmd_locks *cmd)
 {
 	struct lwlock_count *counts = NULL;
-	ssize_t n = cmd->locks ? locks_lwlocks(cmd->locks, &counts) : 0;
+	struct tracer *tracer = cmd->tracing.tracer;
+	ssize_t n = tracer ? tracer_lwlocks(tracer, &counts) : 0;
 
 	if (n < 0)
 		return (int)n;
 	locks_table_add_lwlocks(&cmd->table, counts, (size_t)n);
 	free(counts);
 	locks_table_sort(&cmd->table);
-	if (cmd->loop.options.json)
+	if (cmd->tracing.loop.options.json)
 		locks_json_sums(cmd);
 	else
 		locks_table_print(&cmd->table);
 	cmd->lines = cmd->table.nsums;
-	return output_flush(&cmd->loop.out);
+	return output_flush(&cmd->tracing.loop.out);
 }
 
 /* Write the graph. Return EXIT_OK or EXIT_FAILED. */
@@ -131,7 +129,7 @@ static int locks_graph(struct cmd_locks *cmd)
 	locks_graph_print(&cmd->graph, out);
 	err = output_flush(out);
 	free(out);
-	return message_output(&cmd->loop.err, err);
+	return message_output(&cmd->tracing.loop.err, err);
 }
 
 static int cmd_locks_finish(struct loop *loop, int *err)
@@ -147,51 +145,11 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	if (cmd->locks)
-		locks_summary(cmd->locks, summary);
-	else
-		loop->command->source->summary(loop, summary);
+	tracing_summary(loop, summary);
 	summary->printed = own.stat ? cmd->lines : loop->counted;
 	summary->printed_noun = own.stat ? "lines" : NULL;
 	if (loop->ending)
 		summary->lost[LOSS_TABLE_FULL] += cmd->table.unsummed;
-}
-
-static int cmd_locks_drain(struct loop *loop)
-{
-	struct locks *locks = ((struct cmd_locks *)loop)->locks;
-
-	return locks ? locks_drain(locks) : loop->command->source->drain(loop);
-}
-
-static int cmd_locks_sleep(struct loop *loop)
-{
-	const struct cmd_locks *cmd = (struct cmd_locks *)loop;
-
-	if (!cmd->locks)
-		return -EAGAIN;
-	loop->sleep_ms = locks_sleep_ms(cmd->locks);
-	return locks_sleep(cmd->locks);
-}
-
-static void cmd_locks_running(struct loop *loop)
-{
-	struct locks *locks = ((struct cmd_locks *)loop)->locks;
-
-	if (locks)
-		locks_running(locks);
-	else
-		loop->command->source->running(loop);
-}
-
-static void cmd_locks_detach(struct loop *loop)
-{
-	struct locks *locks = ((struct cmd_locks *)loop)->locks;
-
-	if (locks)
-		locks_detach(locks);
-	else
-		loop->command->source->detach(loop);
 }
 
 /* Open the file of --dot, so that a failure is reported before anything is traced. */
@@ -207,16 +165,13 @@ static int locks_dot(struct cmd_locks *cmd)
 	if (cmd->dot >= 0)
 		return EXIT_OK;
 	error_set(&error, ERROR_OUTPUT, cmd->dot, path, NULL);
-	return loop_refuse(&cmd->loop, &error);
+	return loop_refuse(&cmd->tracing.loop, &error);
 }
 
 static int cmd_locks_run(struct loop *loop)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
-	struct tracer_config common;
-	struct locks_config config;
-	struct error error = { .kind = ERROR_NONE };
-	struct sandbox sandbox;
+	struct tracer_config config;
 	int status;
 
 	loop->nap_ms = loop->replay ? 0 : NAP_MS;
@@ -231,39 +186,20 @@ static int cmd_locks_run(struct loop *loop)
 	/* The table is of all waits, unless a threshold is given. */
 	if (own.stat && !loop->options.has_threshold)
 		loop->options.threshold_ns = 0;
-	tracing_config(loop, &common);
-	common.sink.wait = locks_wait;
-	if (loop->replay) {
-		status = loop->command->source->start(loop, &common);
-		return status == EXIT_OK ? loop_run(loop) : status;
-	}
-	cmd->server = common.server;
-	config = (struct locks_config){
-		.servers = common.servers, .threshold_ns = common.threshold_ns,
-		.text_bytes = common.text_bytes, .sum_lwlocks = own.stat,
-		.identify = common.identify, .sink = common.sink, .denied = common.denied,
-		.arg = common.arg, .server = locks_server,
-		.error = common.error, .stopped = common.stopped,
-		.site = common.site,
-	};
-	status = loop_ready(loop);
-	if (status != EXIT_OK)
-		return status;
-	if (locks_open(&cmd->locks, &config, &error))
-		return loop_refuse(loop, &error);
-	if (!loop->options.keep_privileges) {
-		sandbox_enter(locks_needs(cmd->locks), &sandbox);
-		banner_sandbox(loop, &sandbox);
-	}
-	banner_start(loop, locks_features(cmd->locks), locks_targets(cmd->locks));
-	return loop_run(loop);
+	tracing_config(loop, &config);
+	config.sink.wait = locks_wait;
+	config.sum_lwlocks = own.stat;
+	cmd->server = config.server;
+	config.server = locks_server;
+	status = tracing_open(&cmd->tracing, &config);
+	return status == EXIT_OK ? loop_run(loop) : status;
 }
 
 static void cmd_locks_close(struct loop *loop)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	locks_close(cmd->locks);
+	tracing_close(loop);
 	locks_table_free(&cmd->table);
 	locks_graph_free(&cmd->graph);
 	if (cmd->dot >= 0)
@@ -274,8 +210,8 @@ static const struct loop_ops cmd_locks_ops = {
 	.size = sizeof(struct cmd_locks), .noun = "waits", .unfinished = "Still waiting:\n",
 	.report = LOOP_REPORT_EVENTS,
 	.run = cmd_locks_run, .close = cmd_locks_close, .begin = locks_begin,
-	.drain = cmd_locks_drain, .sleep = cmd_locks_sleep, .running = cmd_locks_running,
-	.detach = cmd_locks_detach, .finish = cmd_locks_finish, .summary = cmd_locks_summary,
+	.drain = tracing_drain, .sleep = tracing_sleep, .running = tracing_running,
+	.detach = tracing_detach, .finish = cmd_locks_finish, .summary = cmd_locks_summary,
 };
 
 static const struct option_row option_min_waits = {

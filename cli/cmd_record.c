@@ -14,7 +14,6 @@
 #include "cli/option/table.h"
 #include "cli/tracing.h"
 #include "cli/version.h"
-#include "db/locks/locks.h"
 #include "db/recording/writer.h"
 #include "host/clock.h"
 
@@ -24,26 +23,12 @@
 
 struct record {
 	struct tracing tracing;		/* first: callbacks receive it */
-	struct locks *locks;		/* owned */
 	struct writer writer;
 	struct flight flight;		/* its files */
 	bool looking;			/* running events are not recorded, but may fire */
 	uint64_t bpf_ns;		/* as last measured .. */
 	bool has_bpf;			/* .. if at all */
 };
-
-/* The servers are those of the tracer of statements, which reports them. */
-static void record_no_server(void *arg, const struct server_info *server)
-{
-	(void)arg;
-	(void)server;
-}
-
-static void record_no_error(void *arg, const struct error *error)
-{
-	(void)arg;
-	(void)error;
-}
 
 /* End the block with what was lost until now. Return 0 or -errno. */
 static int record_commit(struct record *record, enum recording_kind kind)
@@ -55,8 +40,8 @@ static int record_commit(struct record *record, enum recording_kind kind)
 	record->has_bpf |= !tracer_run_ns(record->tracing.tracer, &record->bpf_ns);
 	cost.has_bpf = record->has_bpf;
 	cost.bpf_ns = record->bpf_ns;
-	tracer_summary(record->tracing.tracer, &statements);
-	locks_summary(record->locks, &waits);
+	tracer_summary(record->tracing.tracer, &statements, false);
+	tracer_summary(record->tracing.tracer, &waits, true);
 	encode_status(&record->writer.encode, clock_ns(CLOCK_MONOTONIC), &statements, &waits,
 		      &cost);
 	return writer_commit(&record->writer, kind);
@@ -141,15 +126,7 @@ static void record_look(struct record *record)
 {
 	record->looking = true;
 	tracer_running(record->tracing.tracer);
-	locks_running(record->locks);
 	record->looking = false;
-}
-
-/* Record what has not ended, after all else. */
-static void record_rest(struct record *record)
-{
-	tracer_running(record->tracing.tracer);
-	locks_running(record->locks);
 }
 
 static int record_tick(struct loop *loop)
@@ -168,7 +145,8 @@ static int record_tick(struct loop *loop)
 	if (fired)
 		flight_begin(&record->flight, now_ns);
 	else if (flight_ends(&record->flight, now_ns)) {
-		record_rest(record);
+		/* What has not ended is after all else. */
+		tracer_running(record->tracing.tracer);
 		record_end(record);
 	}
 	return 0;
@@ -182,27 +160,21 @@ static void record_triggered(struct loop *loop)
 static int record_drain(struct loop *loop)
 {
 	struct record *record = (struct record *)loop;
-	int statements = tracer_drain(record->tracing.tracer);
-	int waits = locks_drain(record->locks);
+	int filled = tracing_drain(loop);
 
-	loop->nap_ms = locks_sleep_ms(record->locks) ? NAP_WAIT_MS : NAP_MS;
-	return statements > waits ? statements : waits;
+	loop->nap_ms = tracer_resolves(record->tracing.tracer) ? NAP_WAIT_MS : NAP_MS;
+	return filled;
 }
 
 static int record_sleep(struct loop *loop)
 {
 	struct record *record = (struct record *)loop;
-	int fd = tracer_sleep(record->tracing.tracer);
-	int interval_ms = tracer_interval_ms(record->tracing.tracer);
+	int fd = tracing_sleep(loop);
 
-	loop->sleep_ms = locks_sleep_ms(record->locks);
-	if (interval_ms && (!loop->sleep_ms || loop->sleep_ms > interval_ms))
-		loop->sleep_ms = interval_ms;
 	if ((writer_pending(&record->writer) || record->flight.until_ns) &&
 	    (!loop->sleep_ms || loop->sleep_ms > COMMIT_MS))
 		loop->sleep_ms = COMMIT_MS;
-	loop->also = fd < 0 ? 0 : locks_sleep(record->locks);
-	return loop->also < 0 ? -EAGAIN : fd;
+	return fd;
 }
 
 /* Events that have not ended are recorded at the end. */
@@ -218,15 +190,7 @@ static void record_running(struct loop *loop)
 		flight_begin(&record->flight, clock_ns(CLOCK_MONOTONIC));
 	if (record->flight.fd < 0)
 		return;
-	record_rest(record);
-}
-
-static void record_detach(struct loop *loop)
-{
-	struct record *record = (struct record *)loop;
-
-	tracer_detach(record->tracing.tracer);
-	locks_detach(record->locks);
+	tracer_running(record->tracing.tracer);
 }
 
 static int record_finish(struct loop *loop, int *err)
@@ -286,22 +250,7 @@ static int record_start(struct record *record)
 	return writer_commit(&record->writer, RECORDING_START);
 }
 
-/* Trace lock waits as @common asks for statements. Return 0, or -errno with @error set. */
-static int record_locks(struct record *record, const struct tracer_config *common,
-			struct error *error)
-{
-	struct locks_config config = {
-		.servers = common->servers, .threshold_ns = common->threshold_ns,
-		.text_bytes = common->text_bytes, .identify = true, .sink = common->sink,
-		.denied = common->denied, .arg = record,
-		.server = record_no_server, .error = record_no_error, .stopped = common->stopped,
-	};
-
-	config.sink.wait = record_wait;
-	return locks_open(&record->locks, &config, error);
-}
-
-/* Open both tracers and drop privileges. Return EXIT_OK or EXIT_FAILED. */
+/* Open the tracer and drop privileges. Return EXIT_OK or EXIT_FAILED. */
 static int record_trace(struct record *record)
 {
 	struct loop *loop = &record->tracing.loop;
@@ -311,17 +260,16 @@ static int record_trace(struct record *record)
 
 	tracing_config(loop, &config);
 	config.sink.statement = record_statement;
+	config.sink.wait = record_wait;
 	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= record->flight.memory ? SANDBOX_REPLACE : 0;
-	if (tracer_open(&record->tracing.tracer, &config, &error) ||
-	    record_locks(record, &config, &error))
+	if (tracer_open(&record->tracing.tracer, &config, &error))
 		return loop_refuse(loop, &error);
 	if (flight_start(&record->flight) != EXIT_OK)
 		return EXIT_FAILED;
 	if (!loop->options.keep_privileges) {
-		sandbox_enter(tracer_needs(record->tracing.tracer) | locks_needs(record->locks),
-			      &sandbox);
+		sandbox_enter(tracer_needs(record->tracing.tracer), &sandbox);
 		banner_sandbox(loop, &sandbox);
 	}
 	banner_start(loop, tracer_features(record->tracing.tracer),
@@ -351,7 +299,6 @@ static void record_close(struct loop *loop)
 	struct record *record = (struct record *)loop;
 
 	tracing_close(loop);
-	locks_close(record->locks);
 	writer_close(&record->writer);
 	flight_close(&record->flight);
 }
@@ -361,7 +308,7 @@ static const struct loop_ops record_ops = {
 	.losses = LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS, .report = LOOP_REPORT_TEXTS,
 	.run = record_run, .close = record_close, .begin = record_begin,
 	.drain = record_drain, .sleep = record_sleep, .tick = record_tick,
-	.running = record_running, .triggered = record_triggered, .detach = record_detach,
+	.running = record_running, .triggered = record_triggered, .detach = tracing_detach,
 	.finish = record_finish, .summary = record_summary,
 };
 

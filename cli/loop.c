@@ -235,10 +235,9 @@ static bool loop_wait(struct loop *loop, int fd, int timeout_ms)
 		{ .fd = loop->stop, .events = POLLIN },
 		{ .fd = loop->usr1, .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
-		{ .fd = fd >= 0 && loop->also ? loop->also : -1, .events = POLLIN },
 	};
 
-	if (poll(fds, 4, timeout_ms) <= 0)
+	if (poll(fds, 3, timeout_ms) <= 0)
 		return false;
 	if (fds[1].revents && read(loop->usr1, &signal, sizeof(signal)) > 0) {
 		if (signal.ssi_signo == SIGUSR2)

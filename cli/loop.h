@@ -71,7 +71,6 @@ struct loop {
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	int nap_ms;			/* length of a nap; 0: adaptive */
 	int sleep_ms;			/* longest sleep, set by ->ops->sleep; 0: the default */
-	int also;			/* set by it: another descriptor to wait for; 0: none */
 	/* Of a recording, see cli/tracing.h; NULL: live. */
 	struct replay *replay;
 	const char *replay_host;	/* foreign bytes, borrowed; NULL: this one */

@@ -81,6 +81,7 @@ int tracing_open(struct tracing *tracing, const struct tracer_config *config)
 	struct sandbox sandbox;
 	int status;
 
+	tracing->waits = config->sink.wait && !config->sink.statement;
 	if (loop->replay)
 		return loop->command->source->start(loop, config);
 	status = loop_ready(loop);
@@ -137,7 +138,8 @@ void tracing_summary(struct loop *loop, struct summary *summary)
 	if (loop->replay)
 		loop->command->source->summary(loop, summary);
 	else
-		tracer_summary(tracing_tracer(loop), summary);
+		tracer_summary(tracing_tracer(loop), summary,
+			       ((struct tracing *)loop)->waits);
 	summary->printed = loop->counted;
 }
 

@@ -9,6 +9,7 @@
 struct tracing {
 	struct loop loop;		/* first: the functions of struct loop_ops get it */
 	struct tracer *tracer;		/* owned; NULL until tracing_open(), and in a replay */
+	bool waits;			/* lock waits are counted, not statements */
 };
 
 /* Return the selection of statements by the options, which are borrowed. */

@@ -54,12 +54,19 @@ const struct loss_row loss_rows[LOSSES] = {
 	},
 };
 
-void loss_read(struct summary *summary, const struct runtime *rt)
+void loss_count(struct summary *summary, const struct runtime *rt, uint32_t first)
 {
 	for (size_t i = 0; i < LOSSES; i++)
 		if (loss_rows[i].counter)
-			summary->lost[i] = runtime_counter(rt, loss_rows[i].counter) +
-					   rt->owners->lost_sum[loss_rows[i].counter];
+			summary->lost[i] += runtime_counter(rt, first + loss_rows[i].counter);
+}
+
+void loss_read(struct summary *summary, const struct runtime *rt)
+{
+	loss_count(summary, rt, 0);
+	for (size_t i = 0; i < LOSSES; i++)
+		if (loss_rows[i].counter)
+			summary->lost[i] += rt->owners->lost_sum[loss_rows[i].counter];
 	owners_report(rt->owners, &summary->users);
 	owners_report_files(rt->owners, &summary->servers);
 }

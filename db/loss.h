@@ -52,7 +52,10 @@ struct summary {
 	size_t ntargets;
 };
 
-/* Set what the programs of @rt count, and what is counted for them in user space. */
+/* Add what the programs of @rt count from counter @first on: 0 or LOCK_COUNTERS. */
+void loss_count(struct summary *summary, const struct runtime *rt, uint32_t first);
+
+/* Add those of statements and what is counted in user space, and by whom all is. */
 void loss_read(struct summary *summary, const struct runtime *rt);
 
 /* Return whether @loss is one of a command with the groups @groups. */

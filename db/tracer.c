@@ -12,12 +12,14 @@
 #include "db/discover/unused.h"
 #include "db/engines.h"
 #include "db/enrich.h"
+#include "db/locks/locks.h"
 #include "db/session/breakdown.h"
 #include "db/session/kernel_offsets.h"
 #include "db/session/seed.h"
 #include "db/session/sessions.h"
 #include "db/session/tracepoints.h"
 #include "host/process.h"
+#include "loader/hazard.h"
 #include "loader/runtime.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
@@ -35,6 +37,7 @@
 
 struct tracer {
 	struct tracer_config config;
+	bool statements;		/* they, or transactions, are traced, and not only locks */
 	struct runtime rt;
 	int events[TRACEPOINTS];	/* tracefs event IDs; 0: raw tracepoint */
 	struct discover discover;
@@ -43,6 +46,7 @@ struct tracer {
 	struct sink sink;
 	struct enrich enrich;
 	struct limit limit;
+	struct locks *locks;		/* owned; NULL: lock waits are not traced */
 	int histogram;			/* map, borrowed */
 	uint64_t prune_ns, full;	/* time of the next pruning; LOST_TABLE_FULL at the last */
 	bool arriving;			/* programs that were executed are still to be checked */
@@ -145,8 +149,6 @@ static void tracer_constants(struct tracer *t)
 	const struct tracer_config *c = &t->config;
 	struct runtime *rt = &t->rt;
 
-	runtime_constant(rt, "constant_threshold_ns",
-			 c->transactions && !c->both ? UINT64_MAX : c->threshold_ns);
 	runtime_constant(rt, "constant_want_statements", !c->transactions || c->both);
 	runtime_constant(rt, "constant_transaction_ns", c->threshold_ns);
 	runtime_constant(rt, "constant_transaction_at", t->sessions.transaction_at);
@@ -155,7 +157,6 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
 	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
 	runtime_constant(rt, "constant_session_share", OWNER_SHARE(t->sessions.max));
-	runtime_constant(rt, "constant_group_share", OWNER_SHARE(HISTOGRAM_MAX));
 	runtime_constant(rt, "constant_thread_share", OWNER_SHARE(tracer_threads(t)));
 	runtime_constant(rt, "constant_want_sessions", c->identify);
 	runtime_constant(rt, "constant_stat_unit_ns",
@@ -205,6 +206,11 @@ static int tracer_record(void *arg, const void *data, size_t size)
 
 	if (size < sizeof(*session))
 		return 0;
+	if (session->head.type == EVENT_LOCK_WAIT || session->head.type == EVENT_LOCK_END) {
+		if (t->locks && size >= sizeof(struct event_lock))
+			locks_record(t->locks, data);
+		return 0;
+	}
 	target = target_by_id(t->discover.targets, t->discover.ntargets, session->target_id);
 	if (!target && (session->head.type == EVENT_STATEMENT ||
 			session->head.type == EVENT_TRANSACTION)) {
@@ -261,11 +267,9 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 }
 
 /* Add a session for a process that ran a statement before the probes were attached. */
-static void tracer_process(void *arg, const struct target *target, const struct process *process)
+static void tracer_seed(struct tracer *t, const struct target *target,
+			const struct process *process)
 {
-	struct tracer *t = arg;
-
-	tracer_restarted(t, target, process);
 	/* Requires the kernel's thread IDs; a histogram requires data that only programs read. */
 	if (t->rt.pid_ns_ino || t->config.sink.stat_unit_ns || !target->places.text)
 		return;
@@ -274,12 +278,27 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 		enrich_process(&t->enrich, target, process);
 }
 
+/* Add what a process does since before the probes were attached. */
+static void tracer_process(void *arg, const struct target *target, const struct process *process)
+{
+	struct tracer *t = arg;
+
+	tracer_restarted(t, target, process);
+	if (t->statements)
+		tracer_seed(t, target, process);
+	if (t->locks)
+		locks_process(t->locks, target, process);
+}
+
 /* Open the runtime; perf buffers limit the length of texts. */
 static int tracer_runtime(struct tracer *t, struct error *error)
 {
 	const struct tracer_config *c = &t->config;
 	const struct runtime_config config = {
-		.objects = { { bpf_statement, bpf_statement_end } },
+		.objects = {
+			{ bpf_statement, bpf_statement_end },
+			{ c->sink.wait ? bpf_locks : NULL, bpf_locks_end },
+		},
 		.denied = c->denied, .measure = c->measure, .is_program = engine_is_executable,
 		.arg = c->arg, .stopped = c->stopped, .error = c->error,
 	};
@@ -299,6 +318,8 @@ static int tracer_stream(struct tracer *t, struct error *error)
 
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
+	if (!t->statements)
+		record_max = sizeof(struct event_lock);
 	return runtime_stream(&t->rt, RING_MIN, record_max, error);
 }
 
@@ -310,39 +331,81 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
 		.identify = c->identify, .breakdown = c->why, .sink = &t->sink,
 	};
-	struct sink_config sink = c->sink;
+
+	return enrich_open(&t->enrich, &config, error);
+}
+
+static int tracer_sink(struct tracer *t, struct error *error)
+{
+	struct sink_config sink = t->config.sink;
 
 	sink.owners = t->rt.owners;
 	if (!tracer_counts_in_user(t)) {
 		sink.stat_unit_ns = 0;
 		sink.stat_waits = false;
 	}
-	if (sink_open(&t->sink, &sink))
-		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	return enrich_open(&t->enrich, &config, error);
+	return sink_open(&t->sink, &sink) ?
+	       error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL) : 0;
 }
 
-/* Create everything that programs are linked with. */
-static int tracer_prepare(struct tracer *t, struct error *error)
+static int tracer_locks(struct tracer *t, struct error *error)
 {
-	int err = tracer_runtime(t, error);
+	const struct tracer_config *c = &t->config;
+	const struct locks_config config = {
+		.runtime = &t->rt, .discover = &t->discover, .sink = &t->sink,
+		.threshold_ns = c->threshold_ns, .text_bytes = c->text_bytes,
+		.sum_lwlocks = c->sum_lwlocks && !filter_any(&c->sink.filter),
+		.identify = c->identify,
+	};
 
-	if (!err)
-		err = tracer_session_maps(t, error);
+	if (!c->sink.wait)
+		return 0;
+	t->discover.common.locks = &t->rt.objects[1];
+	return locks_open(&t->locks, &config, error);
+}
+
+/* Create what the programs of statements are linked with. */
+static int tracer_statements(struct tracer *t, struct error *error)
+{
+	int err = tracer_session_maps(t, error);
+
 	if (!err)
 		err = tracer_breakdown_maps(t, error);
 	if (!err)
 		err = limit_maps(&t->rt, t->config.limit.limit, error);
 	if (!err)
-		err = discover_open(&t->discover, &t->rt, error);
-	if (!err)
 		err = tracer_enrich(t, error);
 	if (!err)
 		err = tracer_breakdown(t, error);
+	if (!err)
+		tracer_constants(t);
+	return err;
+}
+
+/* Create everything that programs are linked with. */
+static int tracer_prepare(struct tracer *t, struct error *error)
+{
+	const struct tracer_config *c = &t->config;
+	int err = tracer_runtime(t, error);
+
+	if (!err)
+		err = tracer_sink(t, error);
+	if (!err && t->statements)
+		err = tracer_statements(t, error);
+	if (!err)
+		err = tracer_locks(t, error);
+	if (!err)
+		err = discover_open(&t->discover, &t->rt, error);
 	if (err)
 		return err;
-	tracer_constants(t);
+	runtime_constant(&t->rt, "constant_threshold_ns",
+			 c->transactions && !c->both ? UINT64_MAX : c->threshold_ns);
+	runtime_constant(&t->rt, "constant_group_share",
+			 OWNER_SHARE(t->statements ? HISTOGRAM_MAX : SUMS_MAX));
 	err = tracer_stream(t, error);
+	/* For servers that start later: the sandbox forbids to find that out. */
+	if (!err && t->locks && !c->servers.npids && !c->servers.npaths)
+		hazard_safe(&t->rt.features, FEATURE_SAFE_RETURNS);
 	return err ? err : runtime_ready(&t->rt, error);
 }
 
@@ -362,11 +425,29 @@ static int tracer_limit(struct tracer *t, struct error *error)
 	return limit_open(&t->limit, &config, error);
 }
 
+static int tracer_records(struct tracer *t)
+{
+	if (t->locks)
+		locks_set_deadline(t->locks);
+	return runtime_drain(&t->rt, tracer_record, t);
+}
+
 static void tracer_arrivals_drain(void *arg)
 {
-	struct tracer *t = arg;
+	tracer_records(arg);
+}
 
-	runtime_drain(&t->rt, tracer_record, t);
+/* Attach to the tracepoints that all sessions need. */
+static int tracer_tracepoints(struct tracer *t, struct error *error)
+{
+	static const struct runtime_tracepoint execs = {
+		.program = "process_exec", .name = "sched_process_exec",
+	};
+	const struct tracer_config *c = &t->config;
+	int err = t->statements ? tracepoints_attach(&t->rt, t->events, c->why, c->use, error) :
+				  runtime_tracepoint(&t->rt, &execs, error);
+
+	return !err && t->locks ? locks_attach(t->locks, error) : err;
 }
 
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error)
@@ -378,11 +459,13 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (!t)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	t->config = *config;
+	t->statements = config->sink.statement || config->sink.stat_unit_ns;
 	err = discover_init(&t->discover, &t->config.servers, error);
 	if (!err)
 		err = tracer_prepare(t, error);
 	if (err)
 		goto fail;
+	t->discover.common.no_statements = !t->statements;
 	t->discover.common.asked = (config->why ? ENGINE_WHY : 0) |
 				   (config->phases ? ENGINE_PHASES : 0) |
 				   (config->use ? ENGINE_USE : 0) |
@@ -396,10 +479,12 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.process = tracer_process;
 	t->discover.restarted = tracer_restarted;
 	t->discover.process_arg = t;
-	err = tracer_limit(t, error);
+	if (t->statements)
+		err = tracer_limit(t, error);
 	if (!err)
-		err = tracepoints_attach(&t->rt, t->events, config->why, config->use, error);
-	if (!err)
+		err = tracer_tracepoints(t, error);
+	/* Of probes that the user names, none is of a lock wait. */
+	if (!err && (t->statements || !config->servers.start))
 		err = discover_find(&t->discover, error);
 	/* Map the buffer last, after the servers' files have been unmapped. */
 	if (!err)
@@ -456,39 +541,54 @@ static void tracer_prune(struct tracer *t)
 
 int tracer_drain(struct tracer *t)
 {
-	int filled = runtime_drain(&t->rt, tracer_record, t);
+	int filled = tracer_records(t);
 
 	if (!t->detached) {
 		t->discover.ntargets = unused_remove(t->discover.targets, t->discover.ntargets);
 		t->enrich.servers.arriving = t->arriving = arrivals_check(&t->arrivals);
 		limit_tick(&t->limit);
 	}
-	tracer_prune(t);
+	if (t->statements)
+		tracer_prune(t);
+	if (t->locks) {
+		locks_set_deadline(t->locks);
+		locks_drain(t->locks);
+	}
 	return filled;
 }
 
 int tracer_interval_ms(const struct tracer *t)
 {
-	return limit_interval_ms(&t->limit);
+	int limit_ms = limit_interval_ms(&t->limit);
+	int locks_ms = t->locks ? locks_sleep_ms(t->locks) : 0;
+
+	return limit_ms && (!locks_ms || limit_ms < locks_ms) ? limit_ms : locks_ms;
+}
+
+bool tracer_resolves(const struct tracer *t)
+{
+	return t->locks && locks_sleep_ms(t->locks);
 }
 
 int tracer_sleep(struct tracer *t)
 {
-	if (discover_again(&t->discover) || t->arriving)
+	if (discover_again(&t->discover) || t->arriving || (t->locks && locks_again(t->locks)))
 		return -EAGAIN;
 	return runtime_sleep(&t->rt);
 }
 
 void tracer_detach(struct tracer *t)
 {
-	if (!t->detached) {
+	bool first = t->statements && !t->detached;
+
+	if (first) {
 		t->enrich.detach_ns = runtime_now(&t->rt);
 		runtime_detaching(&t->rt, t->enrich.detach_ns);
 		sessions_keep(&t->sessions, t->enrich.detach_ns);
 	}
 	discover_detach(&t->discover);
 	runtime_detach(&t->rt);
-	if (!t->detached)
+	if (first)
 		sessions_settle(&t->sessions);
 	t->detached = true;
 }
@@ -527,10 +627,12 @@ static void tracer_running_now(void *arg, const struct session *session, unsigne
 
 void tracer_running(struct tracer *t)
 {
-	if (!t->detached)
+	if (t->statements && !t->detached)
 		sessions_running(&t->sessions, t, tracer_running_now);
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
 		tracer_report_open(t, &one->session, one->state, t->enrich.detach_ns);
+	if (t->locks)
+		locks_running(t->locks);
 }
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
@@ -544,23 +646,40 @@ int tracer_run_ns(const struct tracer *t, uint64_t *ns)
 	return runtime_run_ns(&t->rt, ns);
 }
 
-void tracer_summary(const struct tracer *t, struct summary *summary)
+ssize_t tracer_lwlocks(struct tracer *t, struct lwlock_count **sums)
+{
+	return locks_lwlocks(t->locks, sums);
+}
+
+/* Without statements, what is not counted for one of them is a loss of waits. */
+static void tracer_summary_waits(const struct tracer *t, struct summary *summary)
+{
+	summary->statements = runtime_counter(&t->rt, LOCK_COUNTERS + COUNT_STATEMENTS);
+	loss_count(summary, &t->rt, LOCK_COUNTERS);
+	if (!t->statements)
+		loss_read(summary, &t->rt);
+}
+
+void tracer_summary(const struct tracer *t, struct summary *summary, bool waits)
 {
 	const struct runtime *rt = &t->rt;
 	const struct enrich *e = &t->enrich;
 
 	*summary = (struct summary){
-		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
-		.lost = {
-			[LOSS_TEXT_UNREADABLE] = t->sink.text_unreadable,
-			[LOSS_TEXT_TRUNCATED] = t->sink.text_truncated,
-			[LOSS_TEXT_DROPPED] = e->text_dropped, [LOSS_WHY_DROPPED] = e->why_dropped,
-		},
-		.untraced_ns = limit_untraced_ns(&t->limit),
-		.boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
-			    sessions_number_kept(&t->sessions),
 		.targets = t->discover.targets, .ntargets = t->discover.ntargets,
 	};
+	if (waits) {
+		tracer_summary_waits(t, summary);
+		return;
+	}
+	summary->statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen;
+	summary->lost[LOSS_TEXT_UNREADABLE] = t->sink.text_unreadable;
+	summary->lost[LOSS_TEXT_TRUNCATED] = t->sink.text_truncated;
+	summary->lost[LOSS_TEXT_DROPPED] = e->text_dropped;
+	summary->lost[LOSS_WHY_DROPPED] = e->why_dropped;
+	summary->untraced_ns = limit_untraced_ns(&t->limit);
+	summary->boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
+			    sessions_number_kept(&t->sessions);
 	loss_read(summary, rt);
 }
 
@@ -571,6 +690,7 @@ void tracer_close(struct tracer *t)
 	tracer_detach(t);
 	limit_close(&t->limit);
 	enrich_close(&t->enrich);
+	locks_close(t->locks);
 	sink_close(&t->sink);
 	discover_close(&t->discover);
 	sessions_close(&t->sessions);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Statement tracer: discover servers, attach probes to them and turn the records of the programs
- * into statements. Servers that start later are attached to as well.
+ * The tracer: discover servers, attach probes to them and turn the records of the programs into
+ * statements, transactions and lock waits, those of which the sink has a callback. Servers that
+ * start later are attached to as well.
  */
 #ifndef DB_TRACER_H
 #define DB_TRACER_H
@@ -12,6 +13,7 @@
 
 #include "bpf/event.h"
 #include "db/discover/discover.h"
+#include "db/locks/locks.h"
 #include "db/loss.h"
 #include "db/overhead/limit.h"
 #include "db/sink.h"
@@ -22,8 +24,9 @@
 /* All of it is borrowed, until tracer_close(). */
 struct tracer_config {
 	struct server_filter servers;
-	uint64_t threshold_ns;		/* shorter statements are not reported */
+	uint64_t threshold_ns;		/* shorter statements and waits are not reported */
 	uint32_t text_bytes;		/* maximum length of a statement's text */
+	bool sum_lwlocks;		/* without a filter, sum LWLock waits, report none */
 	bool rows;			/* read the number of rows */
 	bool query_ids;
 	bool prepares;			/* report also what only prepares a statement */
@@ -37,8 +40,8 @@ struct tracer_config {
 	bool both;			/* with ->transactions: report the statements, too */
 	bool identify;			/* resolve servers, containers and sessions */
 	/*
-	 * What becomes of statements; ->owners is the tracer's. To count them without a filter or
-	 * ->records, the programs do that.
+	 * What becomes of statements and lock waits; ->owners is the tracer's. To count
+	 * statements without a filter or ->records, the programs do that.
 	 */
 	struct sink_config sink;
 	/*
@@ -103,6 +106,9 @@ int tracer_sleep(struct tracer *tracer);
 /* Return after how many ms tracer_drain() is due even without records; 0: any. */
 int tracer_interval_ms(const struct tracer *tracer);
 
+/* Return whether holders of locks are to be read within milliseconds, while they hold these. */
+bool tracer_resolves(const struct tracer *tracer);
+
 /*
  * Return the histogram since the start in *@rows, which the caller frees: the number of rows, or
  * -errno. It was counted by the programs or, with a filter, by the tracer.
@@ -110,9 +116,15 @@ int tracer_interval_ms(const struct tracer *tracer);
 ssize_t tracer_histogram(const struct tracer *tracer, struct histogram_row **rows);
 
 /*
- * Give each running statement, or open transaction, over the threshold to config->sink; after
- * tracer_detach(), for those that were when it began. The text is missing if it cannot be read from
- * the server's memory.
+ * As tracer_histogram(), of LWLock waits: with config->sum_lwlocks and ->sink.wait. Several may
+ * have the same name.
+ */
+ssize_t tracer_lwlocks(struct tracer *tracer, struct lwlock_count **sums);
+
+/*
+ * Give each running statement, open transaction and lock wait over the threshold to config->sink;
+ * after tracer_detach(), statements and transactions that were when it began. The text is missing
+ * if it cannot be read from the server's memory.
  */
 void tracer_running(struct tracer *tracer);
 
@@ -125,8 +137,8 @@ void tracer_detach(struct tracer *tracer);
  */
 int tracer_run_ns(const struct tracer *tracer, uint64_t *ns);
 
-/* Fill @summary with all counters; ->printed is the caller's. */
-void tracer_summary(const struct tracer *tracer, struct summary *summary);
+/* Fill @summary with all counters of statements, or of lock @waits; ->printed is the caller's. */
+void tracer_summary(const struct tracer *tracer, struct summary *summary, bool waits);
 
 /* Detach all probes and free @tracer, which may be NULL. */
 void tracer_close(struct tracer *tracer);

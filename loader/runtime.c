@@ -243,7 +243,7 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
 {
 	bool perf = rt->perf_buffers;
 	struct map_def maps[] = {
-		{ "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
+		{ "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, ALL_COUNTERS, 0 },
 		{ "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
 		  perf ? 0 : BPF_F_MMAPABLE },
 		{ "ring", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, SYS_CPUS_MAX, 0 },

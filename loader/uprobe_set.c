@@ -205,6 +205,18 @@ static int attachment_attach_joined(struct attachment *attachment, const struct 
 	return attachment_attach(attachment, attachment->file->name, joined, count, from, to);
 }
 
+/* Return the number of groups from @first on that may be joined. */
+static uint32_t attachment_together(const struct attachment *attachment, uint32_t first)
+{
+	const struct uprobe_group *apart = attachment->set->groups + attachment->set->apart;
+	uint32_t end = first + 1;
+
+	while (end < attachment->ngroups &&
+	       (attachment->order[first] >= apart || attachment->order[end] < apart))
+		end++;
+	return end - first;
+}
+
 /*
  * Attach joined programs, of as many groups each as fit. Return 0, -ENOSPC if a single group does
  * not fit, or another -errno.
@@ -224,7 +236,8 @@ static int attachment_joined(struct attachment *attachment)
 						 attachment->order[i]->count };
 	n = 0;
 	for (uint32_t first = 0, fit; n >= 0 && first < attachment->ngroups; first += fit) {
-		fit = join_fit(parts + first, attachment->ngroups - first, JOIN_INSNS_MAX);
+		fit = join_fit(parts + first, attachment_together(attachment, first),
+			       JOIN_INSNS_MAX);
 		n = fit ? join_programs(parts + first, fit, joined, JOIN_INSNS_MAX) : -ENOSPC;
 		if (n >= 0)
 			n = attachment_attach_joined(attachment, joined, (uint32_t)n, first,

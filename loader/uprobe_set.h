@@ -30,6 +30,8 @@ struct uprobe_set {
 	struct uprobe_group *groups;
 	struct uprobe_site *sites;
 	uint32_t ngroups, nsites;
+	/* Groups from this one on are not joined with those before: verifying takes longer. */
+	uint32_t apart;
 };
 
 /* A file to attach to. Everything is borrowed. */

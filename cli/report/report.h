@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "cli/output.h"
-#include "db/locks/locks.h"
+#include "db/loss.h"
 #include "db/event.h"
 
 struct report;

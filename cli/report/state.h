@@ -7,6 +7,7 @@
 #include "cli/report/kept.h"
 #include "cli/report/marks.h"
 #include "db/count/top.h"
+#include "db/loss.h"
 
 #define REPORT_GROUPS	60		/* that are shown */
 #define REPORT_ENGINES	16

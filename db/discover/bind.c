@@ -388,7 +388,7 @@ static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 	if (n)
 		goto cleanup;
 	linkage_numbers(linkage, bind);
-	n = object_link(config->object, at->probe->program, linkage->values, linkage->nvalues,
+	n = object_link(bind->object, at->probe->program, linkage->values, linkage->nvalues,
 			bind->linked, &culprit);
 	if (n >= 0 && config->limited)
 		n = linkage_limited(linkage, bind, (uint32_t)n, &culprit);
@@ -565,14 +565,50 @@ static int bind_probe_set(struct bind *bind, const struct engine_probe_set *set)
 	return err;
 }
 
+/* Bind the first of the @n @sets whose required steps the file has, with programs of @object. */
+static int bind_first(struct bind *bind, const struct engine_probe_set *sets, size_t n,
+		      const struct object *object)
+{
+	int err = -ENOENT;
+
+	bind->object = object;
+	for (size_t i = 0; err && i < n; i++) {
+		/* If the file has a probe but its site is unusable, no other set can do. */
+		if (!error_lacks_probes(bind->error))
+			break;
+		error_clear(bind->error);
+		uprobe_set_free(bind->set);
+		err = bind_probe_set(bind, &sets[i]);
+	}
+	if (err && bind->error->kind == ERROR_NO_PROBES && bind->harm.refused.kind != ERROR_NONE)
+		*bind->error = bind->harm.refused;
+	return err;
+}
+
+/* Add the probes of locks to those of statements, if the file has them. */
+static void bind_locks(struct bind *bind)
+{
+	const struct bind_config *config = &bind->config;
+	struct harm harm = bind->harm;
+	uint32_t has = bind->has;
+	bool usdt = bind->usdt;
+	uint32_t ngroups = bind->set->ngroups, nsites = bind->set->nsites;
+
+	bind->object = config->locks;
+	bind->set->apart = ngroups;
+	if (bind_probe_set(bind, config->engine->lock_ops->probes))
+		uprobe_set_cut(bind->set, ngroups, nsites);
+	error_clear(bind->error);
+	bind->has |= has;
+	bind->usdt = usdt;
+	bind->harm = harm;
+}
+
 int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe_set *set,
 	      struct error *error)
 {
 	const struct engine *engine = config->engine;
-	const struct engine_probe_set *sets = config->locks ? engine->lock_ops->probes :
-							      engine->probe_sets;
-	size_t nsets = config->locks ? 1 : engine->nprobe_sets;
-	int err = -ENOENT;
+	int err;
 
 	*bind = (struct bind){
 		.config = *config, .set = set, .error = error,
@@ -581,18 +617,13 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 	bind->linked = malloc(OBJECT_INSNS_MAX * sizeof(*bind->linked));
 	if (!bind->linked)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	for (size_t i = 0; err && i < nsets; i++) {
-		/* If the file has a probe but its site is unusable, no other set can do. */
-		if (!error_lacks_probes(error))
-			break;
-		error_clear(error);
-		uprobe_set_free(set);
-		err = bind_probe_set(bind, &sets[i]);
-	}
-	if (err && error->kind == ERROR_NO_PROBES && bind->harm.refused.kind != ERROR_NONE)
-		*error = bind->harm.refused;
+	err = config->no_statements ?
+	      bind_first(bind, engine->lock_ops->probes, 1, config->locks) :
+	      bind_first(bind, engine->probe_sets, engine->nprobe_sets, config->object);
 	if (err)
 		uprobe_set_free(set);
+	else if (!config->no_statements && config->locks && engine->lock_ops)
+		bind_locks(bind);
 	return err;
 }
 

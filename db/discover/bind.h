@@ -42,10 +42,11 @@ struct bind_config {
 	uint32_t target_id;			/* of the file's events */
 	uint32_t engine_number;			/* of ->engine, in struct stat_key */
 	uint32_t asked;				/* ENGINE_* */
-	bool locks;				/* bind the probes of engine->lock_ops */
+	bool no_statements;			/* bind none of engine->probe_sets .. */
+	const struct object *locks;		/* programs for engine->lock_ops; NULL: not these */
 	bool no_semaphores;			/* as if probes with a semaphore were absent */
 	bool limited;				/* programs measure themselves, see bpf/limit.h */
-	const struct object *object;		/* the BPF programs */
+	const struct object *object;		/* the BPF programs of statements */
 	const struct object_value *values;	/* maps and constants that no file changes */
 	size_t nvalues;
 };
@@ -55,6 +56,7 @@ struct bind {
 	struct bind_config config;
 	struct bpf_insn *linked;		/* scratch, OBJECT_INSNS_MAX; owned */
 	struct uprobe_set *set;			/* linked programs and their sites; the caller's */
+	const struct object *object;		/* of the probes being bound */
 	struct error *error;
 	const struct engine_probe_set *probe_set;	/* the one that was bound */
 	uint32_t has;				/* TARGET_HAS_* */
@@ -64,7 +66,8 @@ struct bind {
 };
 
 /*
- * Bind the first probe set of config->engine whose required steps the file has. @set must be empty.
+ * Bind the first probe set of config->engine whose required steps the file has, and the probes of
+ * its locks, if it has these; without statements, it must. @set must be empty.
  * Return 0, or -errno with the cause in @error and @set empty; -ENOENT and ERROR_NO_PROBES if the
  * file lacks a step; ERROR_NOP or ERROR_RETURN if it has one, but that would harm processes.
  * bind_close() must follow in any case.

@@ -173,7 +173,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	d->targets = more;
 	for (size_t i = 0; err && engines[i]; i++) {
 		if ((engine && strcmp(engine, engines[i]->name)) ||
-		    (d->common.locks && !engines[i]->lock_ops))
+		    (d->common.no_statements && !engines[i]->lock_ops))
 			continue;
 		/* If the file has a probe but its site is unusable, no other engine can do. */
 		if (!error_lacks_probes(error))

@@ -20,7 +20,8 @@ struct target;
 struct target_common {
 	struct runtime *runtime;
 	uint32_t asked;				/* ENGINE_* */
-	bool locks;				/* trace lock waits, not statements */
+	bool no_statements;			/* trace lock waits, not statements */
+	const struct object *locks;		/* programs of lock waits; NULL: not these */
 	struct elf_pause pause;			/* while a file is read */
 	size_t *ntargets;			/* incremented once probes may be hit; or NULL */
 	bool limited;				/* programs measure themselves, see bpf/limit.h */

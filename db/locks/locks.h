@@ -6,15 +6,14 @@
  */
 
 /*
- * Lock tracer: discover servers, attach probes to their lock waits and resolve the holders of the
- * awaited lock during the wait.
+ * Lock waits of the tracer, see db/tracer.h: their records, and the holders of the awaited lock,
+ * which are resolved during the wait.
  */
 #ifndef DB_LOCKS_LOCKS_H
 #define DB_LOCKS_LOCKS_H
 
 #include "db/discover/discover.h"
 #include "db/event.h"
-#include "db/loss.h"
 #include "db/sink.h"
 
 /* The sum of LWLock waits of one tranche and mode. */
@@ -25,45 +24,45 @@ struct lwlock_count {
 	struct lwlock_sum sum;
 };
 
+#define SUMS_MAX	16384		/* LWLock tranches and modes */
+
 /* All of it is borrowed, until locks_close(). */
 struct locks_config {
-	struct server_filter servers;
+	struct runtime *runtime;
+	struct discover *discover;	/* the targets of records */
+	struct sink *sink;		/* its ->wait is called for each wait that has ended */
 	uint64_t threshold_ns;		/* shorter waits are not reported */
 	uint32_t text_bytes;		/* maximum length of a backend's statement */
-	bool sum_lwlocks;		/* without a filter, sum LWLock waits, report none */
+	bool sum_lwlocks;		/* sum LWLock waits, report none */
 	bool identify;			/* resolve servers, containers and sessions */
-	/*
-	 * What becomes of waits: ->wait is called for each that has ended, and by locks_running().
-	 */
-	struct sink_config sink;
-	uint32_t denied;		/* features not to use, see feature_deny() */
-
-	/* Callbacks; their strings are borrowed for the call. */
-	void *arg;
-	/* As in struct tracer_config. */
-	void (*server)(void *arg, const struct server_info *server);
-	void (*error)(void *arg, const struct error *error);
-	bool (*stopped)(void *arg);
-	void (*site)(void *arg, const struct target_site *site);
 };
 
 struct locks;
 
-/* As tracer_open(). locks_close() frees *@locks. */
+/*
+ * Create the maps of waits and set the constants of their programs, before runtime_ready(). Return
+ * 0, or -errno with the cause in @error. locks_close() frees *@locks in both cases.
+ */
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error);
 
-/* Return the kernel features that were probed so far; borrowed. */
-const struct features *locks_features(const struct locks *locks);
+/* Attach to what ends the waits of threads that exit. Return as runtime_tracepoint(). */
+int locks_attach(struct locks *locks, struct error *error);
 
-/* As tracer_needs(). */
-unsigned int locks_needs(const struct locks *locks);
+/* Add the wait of a process that has been waiting since before the probes were attached. */
+void locks_process(struct locks *locks, const struct target *target,
+		   const struct process *process);
 
-/* Return the number of servers' files that have probes. */
-size_t locks_targets(const struct locks *locks);
+/* Allow the full time for resolving holders again: before records, and before locks_drain(). */
+void locks_set_deadline(struct locks *locks);
 
-/* As tracer_drain() and tracer_sleep(). */
-int locks_drain(struct locks *locks);
-int locks_sleep(struct locks *locks);
+/* Handle a record EVENT_LOCK_WAIT or EVENT_LOCK_END; what it refers to is checked. */
+void locks_record(struct locks *locks, const struct event_lock *event);
+
+/* After the records: resolve what could not be before, or may have changed. */
+void locks_drain(struct locks *locks);
+
+/* Return whether locks_drain() is to be called again soon. */
+bool locks_again(const struct locks *locks);
 
 /* Return after how many ms locks_drain() is to be called also without a record; 0: never. */
 int locks_sleep_ms(const struct locks *locks);
@@ -77,13 +76,7 @@ void locks_running(struct locks *locks);
  */
 ssize_t locks_lwlocks(struct locks *locks, struct lwlock_count **sums);
 
-/* Detach all probes. Records in the buffer remain to be drained. */
-void locks_detach(struct locks *locks);
-
-/* Fill @summary with all counters. ->statements counts waits; ->printed is the caller's. */
-void locks_summary(const struct locks *locks, struct summary *summary);
-
-/* Detach all probes and free @locks, which may be NULL. */
+/* @locks may be NULL. */
 void locks_close(struct locks *locks);
 
 #endif

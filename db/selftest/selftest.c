@@ -286,13 +286,13 @@ static void selftest_burst(struct selftest *test)
 	text[TEXT_BYTES - 1] = '\0';
 	test->seen = test->wrong = 0;
 	test->expected = text;
-	tracer_summary(test->tracer, &before);
+	tracer_summary(test->tracer, &before, false);
 	for (int i = 0; i < BURST; i++) {
 		selfprobe_start(text, i);
 		selfprobe_done(0);
 	}
 	tracer_drain(test->tracer);
-	tracer_summary(test->tracer, &after);
+	tracer_summary(test->tracer, &after, false);
 	lost = after.lost[LOSS_RING_FULL] - before.lost[LOSS_RING_FULL];
 	step_end(test, lost && test->seen && test->seen + lost == BURST && !test->wrong,
 		 "of %d statements %llu came, %llu of them damaged, and %llu were counted as lost",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "db/engine.h"
+#include "db/locks/info.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 #include "tests/fuzz/valid_html.h"
