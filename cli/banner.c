@@ -21,8 +21,7 @@ void banner_server(void *arg, const struct server_info *server)
 	bool later = loop->banner.opened;
 
 	server_set_add(&loop->banner.servers, server);
-	/* The first line of a recording is known from its start. */
-	if (loop->replay)
+	if (loop->banner.silent)
 		return;
 	/* Those of -p are there. */
 	for (size_t i = 0; i < server->npids && loop->banner.npids < SERVER_PIDS &&

@@ -25,7 +25,7 @@ static struct {
 } own;
 
 struct cmd_locks {
-	struct tracing tracing;		/* first: callbacks receive it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct locks_table table;
 	struct locks_graph graph;
 	void (*server)(void *arg, const struct server_info *server);
@@ -35,37 +35,37 @@ struct cmd_locks {
 
 static void locks_json_sums(struct cmd_locks *cmd)
 {
-	uint64_t wall_ns = loop_wall(&cmd->tracing.loop);
+	uint64_t wall_ns = loop_wall(&cmd->loop);
 
 	for (size_t i = 0; i < cmd->table.nsums; i++) {
 		const struct locks_sum *sum = &cmd->table.sums[i];
 		const struct server server =
-			server_set_common(&cmd->tracing.loop.banner.servers, sum->engine);
+			server_set_common(&cmd->loop.banner.servers, sum->engine);
 
-		locks_json_sum(&cmd->tracing.loop.out, sum, wall_ns, &server);
+		locks_json_sum(&cmd->loop.out, sum, wall_ns, &server);
 	}
 }
 
 static void locks_wait(void *arg, const struct lock_wait *wait)
 {
 	struct cmd_locks *cmd = arg;
-	const struct options *options = &cmd->tracing.loop.options;
+	const struct options *options = &cmd->loop.options;
 
-	if (cmd->tracing.loop.done)
+	if (cmd->loop.done)
 		return;
 	/* A wait shown on request is shown again when it ends. */
-	if (cmd->dot >= 0 && (!wait->running || cmd->tracing.loop.ending))
+	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
 		locks_graph_add(&cmd->graph, wait);
-	if (own.stat && (!wait->running || cmd->tracing.loop.ending)) {
+	if (own.stat && (!wait->running || cmd->loop.ending)) {
 		locks_table_add(&cmd->table, wait);
 	} else {
-		loop_begin_event(&cmd->tracing.loop, !wait->running);
+		loop_begin_event(&cmd->loop, !wait->running);
 		if (options->json)
-			locks_json_wait(&cmd->tracing.loop.out, wait);
+			locks_json_wait(&cmd->loop.out, wait);
 		else
 			locks_table_wait(&cmd->table, wait);
 	}
-	loop_end_event(&cmd->tracing.loop, !wait->running);
+	loop_end_event(&cmd->loop, !wait->running);
 }
 
 static void locks_server(void *arg, const struct server_info *server)
@@ -76,9 +76,9 @@ static void locks_server(void *arg, const struct server_info *server)
 	/* Do not report missing fields of statements: waits have none of them. */
 	shown.has = ~0u;
 	cmd->server(arg, &shown);
-	if (cmd->tracing.loop.options.verbose && server->engine->has_lwlocks &&
+	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&
 	    !(server->has & TARGET_HAS_LWLOCKS))
-		output_string(&cmd->tracing.loop.err, "  LWLock waits are not traced: neither USDT "
+		output_string(&cmd->loop.err, "  LWLock waits are not traced: neither USDT "
 			      "probes nor returns of PGSemaphoreLock() are available\n");
 }
 
@@ -98,20 +98,19 @@ static void locks_begin(struct loop *loop)
 static int locks_table(struct cmd_locks *cmd)
 {
 	struct lwlock_count *counts = NULL;
-	struct tracer *tracer = cmd->tracing.tracer;
-	ssize_t n = tracer ? tracer_lwlocks(tracer, &counts) : 0;
+	ssize_t n = cmd->loop.source->lwlocks(&cmd->loop, &counts);
 
 	if (n < 0)
 		return (int)n;
 	locks_table_add_lwlocks(&cmd->table, counts, (size_t)n);
 	free(counts);
 	locks_table_sort(&cmd->table);
-	if (cmd->tracing.loop.options.json)
+	if (cmd->loop.options.json)
 		locks_json_sums(cmd);
 	else
 		locks_table_print(&cmd->table);
 	cmd->lines = cmd->table.nsums;
-	return output_flush(&cmd->tracing.loop.out);
+	return output_flush(&cmd->loop.out);
 }
 
 /* Write the graph. Return EXIT_OK or EXIT_FAILED. */
@@ -129,7 +128,7 @@ static int locks_graph(struct cmd_locks *cmd)
 	locks_graph_print(&cmd->graph, out);
 	err = output_flush(out);
 	free(out);
-	return message_output(&cmd->tracing.loop.err, err);
+	return message_output(&cmd->loop.err, err);
 }
 
 static int cmd_locks_finish(struct loop *loop, int *err)
@@ -165,7 +164,7 @@ static int locks_dot(struct cmd_locks *cmd)
 	if (cmd->dot >= 0)
 		return EXIT_OK;
 	error_set(&error, ERROR_OUTPUT, cmd->dot, path, NULL);
-	return loop_refuse(&cmd->tracing.loop, &error);
+	return loop_refuse(&cmd->loop, &error);
 }
 
 static int cmd_locks_run(struct loop *loop)
@@ -174,7 +173,7 @@ static int cmd_locks_run(struct loop *loop)
 	struct tracer_config config;
 	int status;
 
-	loop->nap_ms = loop->replay ? 0 : NAP_MS;
+	loop->nap_ms = NAP_MS;
 	loop->banner.subject = "lock waits";
 	loop->banner.than = " longer than ";
 	cmd->table = (struct locks_table){
@@ -191,7 +190,7 @@ static int cmd_locks_run(struct loop *loop)
 	config.sum_lwlocks = own.stat;
 	cmd->server = config.server;
 	config.server = locks_server;
-	status = tracing_open(&cmd->tracing, &config);
+	status = tracing_start(&cmd->loop, &config);
 	return status == EXIT_OK ? loop_run(loop) : status;
 }
 
@@ -199,7 +198,6 @@ static void cmd_locks_close(struct loop *loop)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	tracing_close(loop);
 	locks_table_free(&cmd->table);
 	locks_graph_free(&cmd->graph);
 	if (cmd->dot >= 0)

@@ -22,7 +22,7 @@
 #define COMMIT_MS	1000	/* how long an event is in memory only */
 
 struct record {
-	struct tracing tracing;		/* first: callbacks receive it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct writer writer;
 	struct flight flight;		/* its files */
 	bool looking;			/* running events are not recorded, but may fire */
@@ -37,11 +37,11 @@ static int record_commit(struct record *record, enum recording_kind kind)
 	struct summary statements, waits;
 
 	/* While it is not known, it is that of the last time. */
-	record->has_bpf |= !tracer_run_ns(record->tracing.tracer, &record->bpf_ns);
+	record->has_bpf |= !tracer_run_ns(record->loop.tracer, &record->bpf_ns);
 	cost.has_bpf = record->has_bpf;
 	cost.bpf_ns = record->bpf_ns;
-	tracer_summary(record->tracing.tracer, &statements, false);
-	tracer_summary(record->tracing.tracer, &waits, true);
+	tracer_summary(record->loop.tracer, &statements, false);
+	tracer_summary(record->loop.tracer, &waits, true);
 	encode_status(&record->writer.encode, clock_ns(CLOCK_MONOTONIC), &statements, &waits,
 		      &cost);
 	return writer_commit(&record->writer, kind);
@@ -50,7 +50,7 @@ static int record_commit(struct record *record, enum recording_kind kind)
 /* Report that the current file cannot be written, and end it. A flight recorder goes on. */
 static void record_fail(struct record *record, int err)
 {
-	struct loop *loop = &record->tracing.loop;
+	struct loop *loop = &record->loop;
 
 	message_unwritten(&loop->err, *record->flight.name ? record->flight.name :
 			  loop->options.file, err);
@@ -70,7 +70,7 @@ static void record_write(struct record *record)
 /* End the block if it is full: one drain may have more events than a block has room for. */
 static void record_full(struct record *record)
 {
-	if (record->writer.encode.events.len >= WRITER_BLOCK && !record->tracing.loop.failed)
+	if (record->writer.encode.events.len >= WRITER_BLOCK && !record->loop.failed)
 		record_write(record);
 }
 
@@ -78,7 +78,7 @@ static bool record_statement(void *arg, const struct statement *s)
 {
 	struct record *record = arg;
 
-	if (record->tracing.loop.done)
+	if (record->loop.done)
 		return false;
 	if (record->looking && !s->transaction)
 		flight_running(&record->flight, false, s->start_ns);
@@ -89,7 +89,7 @@ static bool record_statement(void *arg, const struct statement *s)
 		flight_statement(&record->flight, s);
 	record_full(record);
 	if (!s->transaction && !s->running && !s->prepare)
-		loop_count(&record->tracing.loop);
+		loop_count(&record->loop);
 	return true;
 }
 
@@ -97,7 +97,7 @@ static void record_wait(void *arg, const struct lock_wait *wait)
 {
 	struct record *record = arg;
 
-	if (record->tracing.loop.done)
+	if (record->loop.done)
 		return;
 	if (record->looking) {
 		flight_running(&record->flight, true, wait->start_ns);
@@ -125,7 +125,7 @@ static int record_end(struct record *record)
 static void record_look(struct record *record)
 {
 	record->looking = true;
-	tracer_running(record->tracing.tracer);
+	tracer_running(record->loop.tracer);
 	record->looking = false;
 }
 
@@ -146,7 +146,7 @@ static int record_tick(struct loop *loop)
 		flight_begin(&record->flight, now_ns);
 	else if (flight_ends(&record->flight, now_ns)) {
 		/* What has not ended is after all else. */
-		tracer_running(record->tracing.tracer);
+		tracer_running(record->loop.tracer);
 		record_end(record);
 	}
 	return 0;
@@ -162,7 +162,7 @@ static int record_drain(struct loop *loop)
 	struct record *record = (struct record *)loop;
 	int filled = tracing_drain(loop);
 
-	loop->nap_ms = tracer_resolves(record->tracing.tracer) ? NAP_WAIT_MS : NAP_MS;
+	loop->nap_ms = tracer_resolves(record->loop.tracer) ? NAP_WAIT_MS : NAP_MS;
 	return filled;
 }
 
@@ -190,7 +190,7 @@ static void record_running(struct loop *loop)
 		flight_begin(&record->flight, clock_ns(CLOCK_MONOTONIC));
 	if (record->flight.fd < 0)
 		return;
-	tracer_running(record->tracing.tracer);
+	tracer_running(record->loop.tracer);
 }
 
 static int record_finish(struct loop *loop, int *err)
@@ -227,7 +227,7 @@ static void record_number(struct encode *encode, const char *key, uint64_t value
 static int record_start(struct record *record)
 {
 	struct encode *encode = &record->writer.encode;
-	struct loop *loop = &record->tracing.loop;
+	struct loop *loop = &record->loop;
 	char pids[512];
 	struct utsname name;
 	size_t len = 0;
@@ -253,7 +253,7 @@ static int record_start(struct record *record)
 /* Open the tracer and drop privileges. Return EXIT_OK or EXIT_FAILED. */
 static int record_trace(struct record *record)
 {
-	struct loop *loop = &record->tracing.loop;
+	struct loop *loop = &record->loop;
 	struct tracer_config config;
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
@@ -264,16 +264,16 @@ static int record_trace(struct record *record)
 	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= record->flight.memory ? SANDBOX_REPLACE : 0;
-	if (tracer_open(&record->tracing.tracer, &config, &error))
+	if (tracer_open(&record->loop.tracer, &config, &error))
 		return loop_refuse(loop, &error);
 	if (flight_start(&record->flight) != EXIT_OK)
 		return EXIT_FAILED;
 	if (!loop->options.keep_privileges) {
-		sandbox_enter(tracer_needs(record->tracing.tracer), &sandbox);
+		sandbox_enter(tracer_needs(record->loop.tracer), &sandbox);
 		banner_sandbox(loop, &sandbox);
 	}
-	banner_start(loop, tracer_features(record->tracing.tracer),
-		     tracer_targets(record->tracing.tracer));
+	banner_start(loop, tracer_features(record->loop.tracer),
+		     tracer_targets(record->loop.tracer));
 	return EXIT_OK;
 }
 
@@ -298,7 +298,6 @@ static void record_close(struct loop *loop)
 {
 	struct record *record = (struct record *)loop;
 
-	tracing_close(loop);
 	writer_close(&record->writer);
 	flight_close(&record->flight);
 }

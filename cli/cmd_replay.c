@@ -45,7 +45,7 @@ static int replay_command(const struct command *command, const char *path, int a
 
 	snprintf(invocation, sizeof(invocation), "dbslower replay FILE %s", command->name);
 	replay_options(command, options);
-	replayed.source = &replay_source;
+	replayed.source = &source_recording;
 	replayed.recording = path;
 	replayed.invocation = invocation;
 	replayed.options = options;

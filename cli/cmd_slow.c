@@ -23,15 +23,15 @@ static struct {
 } own;
 
 struct slow {
-	struct tracing tracing;		/* first: callbacks receive it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct field_table table;
 	struct otlp otlp;
 };
 
 static void slow_print(struct slow *slow, const struct statement *statement)
 {
-	const struct options *options = &slow->tracing.loop.options;
-	struct output *out = &slow->tracing.loop.out;
+	const struct options *options = &slow->loop.options;
+	struct output *out = &slow->loop.out;
 
 	if (options->json) {
 		field_json(out, statement);
@@ -42,7 +42,7 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 			own.format->statement(out, statement);
 		return;
 	}
-	loop_begin_event(&slow->tracing.loop, !statement->running);
+	loop_begin_event(&slow->loop, !statement->running);
 	field_table_row(out, &slow->table, statement);
 	/* A column alone may have requested the breakdown. */
 	if (statement->why && (options->why || options->use || options->phases))
@@ -71,8 +71,8 @@ static void slow_begin(struct loop *loop)
 	struct slow *slow = (struct slow *)loop;
 
 	slow->table.start_ns = loop->start_ns;
-	if (loop->replay)
-		otlp_host(&slow->otlp, loop->replay_host);
+	if (loop->host)
+		otlp_host(&slow->otlp, loop->host);
 	if (loop->options.json || own.format || otlp_is_standard(&slow->otlp))
 		return;
 	banner_headline(loop);
@@ -91,7 +91,7 @@ static int slow_tick(struct loop *loop)
 /* Open the file of --otlp, before privileges are dropped. Return EXIT_OK or EXIT_FAILED. */
 static int slow_otlp(struct slow *slow)
 {
-	struct loop *loop = &slow->tracing.loop;
+	struct loop *loop = &slow->loop;
 	struct error error = { .kind = ERROR_NONE };
 	int err = otlp_open(&slow->otlp, own.otlp, &loop->out);
 
@@ -137,7 +137,7 @@ static int slow_run(struct loop *loop)
 		return status;
 	field_table_init(&slow->table, &loop->options.columns, loop->start_ns, loop->options.wall);
 	slow_config(loop, &config);
-	status = tracing_open(&slow->tracing, &config);
+	status = tracing_start(&slow->loop, &config);
 	if (status != EXIT_OK)
 		return status;
 	otlp_stoppable(&slow->otlp, loop->stop);
@@ -146,7 +146,6 @@ static int slow_run(struct loop *loop)
 
 static void slow_close(struct loop *loop)
 {
-	tracing_close(loop);
 	otlp_close(&((struct slow *)loop)->otlp);
 }
 

@@ -47,7 +47,7 @@ static const char *const by_names[] = {
 };
 
 struct stat {
-	struct tracing tracing;		/* first: callbacks receive it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct histogram_row *before;	/* the counts at the end of the last interval; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */
@@ -129,7 +129,7 @@ static const struct {
 
 static void stat_text(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->tracing.loop.out;
+	struct output *out = &stat->loop.out;
 	const char *unit = stat_unit(), *wait = own.wait.name;
 	char title[32];
 
@@ -148,14 +148,14 @@ static void stat_text(struct stat *stat, const struct stat_histogram *h)
 
 static void stat_json(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->tracing.loop.out;
+	struct output *out = &stat->loop.out;
 	const struct histogram_row *first = h->counts;
 	const char *by = by_names[own.by];
-	const struct server server = server_set_common(&stat->tracing.loop.banner.servers,
+	const struct server server = server_set_common(&stat->loop.banner.servers,
 						       first->engine->name);
 
 	json_head(out, "{\"type\":\"histogram\",\"time\":\"", stat->wall_ns, &server);
-	json_number(out, ",\"interval\":", stat->tracing.loop.counted);
+	json_number(out, ",\"interval\":", stat->loop.counted);
 	json_string(out, ",\"wait\":\"", own.wait.name);
 	if (by && *first->group) {
 		output_printf(out, ",\"%s\":\"", strcmp(by, "db") ? by : "database");
@@ -174,7 +174,7 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 /* Print the title of a histogram. */
 static void stat_title(struct stat *stat, const struct histogram_row *first)
 {
-	struct output *out = &stat->tracing.loop.out;
+	struct output *out = &stat->loop.out;
 	const char *by = by_names[own.by];
 
 	output_char(out, '\n');
@@ -194,7 +194,7 @@ static void stat_title(struct stat *stat, const struct histogram_row *first)
 /* Print the line of a heat map, below a title if the last one was of another histogram. */
 static void stat_heat(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->tracing.loop.out;
+	struct output *out = &stat->loop.out;
 
 	if (stat->titled.engine != h->counts->engine ||
 	    strcmp(stat->titled.group, h->counts->group)) {
@@ -214,7 +214,7 @@ static void stat_print(struct stat *stat, const struct stat_histogram *h)
 		stat_heat(stat, h);
 	} else if (!h->total || stat->export.standard) {
 		return;
-	} else if (stat->tracing.loop.options.json) {
+	} else if (stat->loop.options.json) {
 		stat_json(stat, h);
 	} else {
 		stat_title(stat, h->counts);
@@ -242,7 +242,7 @@ static size_t stat_take(struct stat_histogram *h, const struct histogram_row *co
 static int stat_show(struct stat *stat)
 {
 	struct histogram_row *counts, *now;
-	ssize_t n = tracing_histogram(&stat->tracing, &counts);
+	ssize_t n = stat->loop.source->histogram(&stat->loop, &counts);
 	struct stat_histogram h;
 
 	if (n < 0)
@@ -254,9 +254,9 @@ static int stat_show(struct stat *stat)
 	}
 	memcpy(now, counts, (size_t)n * sizeof(*now));
 	stat_subtract(stat, counts, (size_t)n);
-	stat->wall_ns = loop_wall(&stat->tracing.loop);
+	stat->wall_ns = loop_wall(&stat->loop);
 	if (!stat->export.standard && !own.heatmap)
-		loop_stamp(&stat->tracing.loop, stat->wall_ns);
+		loop_stamp(&stat->loop, stat->wall_ns);
 	for (size_t i = 0; i < (size_t)n;) {
 		i += stat_take(&h, counts + i, (size_t)n - i);
 		stat_print(stat, &h);
@@ -265,8 +265,8 @@ static int stat_show(struct stat *stat)
 	free(stat->before);
 	stat->before = now;
 	stat->nbefore = (size_t)n;
-	loop_count(&stat->tracing.loop);
-	return output_flush(&stat->tracing.loop.out);
+	loop_count(&stat->loop);
+	return output_flush(&stat->loop.out);
 }
 
 static void stat_begin(struct loop *loop)
@@ -334,7 +334,7 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 	config->identify = filter;
 	config->rows = false;
 	export_config(&((struct stat *)loop)->export, config);
-	loop->nap_ms = filter || config->sink.records || loop->replay ? 0 : DRAIN_MS;
+	loop->nap_ms = filter || config->sink.records ? 0 : DRAIN_MS;
 	if (!config->sink.filter.match)
 		config->text_bytes = config->sink.records ? EXPORT_TEXT : OPTION_TEXT_MIN * 4;
 }
@@ -344,19 +344,18 @@ static int stat_run(struct loop *loop)
 	struct tracer_config config;
 	int status;
 
-	status = export_open(&((struct stat *)loop)->export, (struct tracing *)loop);
+	status = export_open(&((struct stat *)loop)->export, loop);
 	if (status != EXIT_OK)
 		return status;
 	heatmap_open(&((struct stat *)loop)->heatmap);
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
-	status = tracing_open((struct tracing *)loop, &config);
+	status = tracing_start(loop, &config);
 	return status == EXIT_OK ? loop_run(loop) : status;
 }
 
 static void stat_close(struct loop *loop)
 {
-	tracing_close(loop);
 	export_close(&((struct stat *)loop)->export);
 	free(((struct stat *)loop)->before);
 }

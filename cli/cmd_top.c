@@ -52,7 +52,7 @@ struct family {
 };
 
 struct cmd_top {
-	struct tracing tracing;		/* first: callbacks receive it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct top *groups;		/* to show; interactive: of the current interval */
 	struct top_ui *ui;		/* owned; NULL: not interactive */
 	struct counts counts;		/* at the end of the last interval, but the next two: */
@@ -70,7 +70,7 @@ static void cmd_top_size(struct cmd_top *top)
 {
 	struct winsize size;
 
-	if (top->tracing.loop.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
+	if (top->loop.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
 	    !isatty(STDOUT_FILENO))
 		return;
 	top->table.width = size.ws_col ? size.ws_col : 80;
@@ -94,7 +94,7 @@ static void cmd_top_other(struct cmd_top *top)
 /* Print the groups. Return 0 or -errno. */
 static int cmd_top_show(struct cmd_top *top)
 {
-	struct loop *loop = &top->tracing.loop;
+	struct loop *loop = &top->loop;
 	size_t count, lines;
 	const struct top_entry *const *entries =
 		top_sort(top->groups, own.order, &count);
@@ -189,8 +189,8 @@ static void cmd_top_begin(struct loop *loop)
 	struct cmd_top *top = (struct cmd_top *)loop;
 
 	export_begin(&top->export);
-	if (top->ui && loop->replay)
-		snprintf(top->ui->head.host, sizeof(top->ui->head.host), "%s", loop->replay_host);
+	if (top->ui && loop->host)
+		snprintf(top->ui->head.host, sizeof(top->ui->head.host), "%s", loop->host);
 }
 
 /* Return @n, counted in @ns, in thousandths per second. */
@@ -210,10 +210,10 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	uint64_t ns = now - before->ns;
 	struct summary summary;
 
-	counts.has_bpf = !tracing_run_ns(&top->tracing, &counts.bpf_ns);
-	tracing_summary(&top->tracing.loop, &summary);
-	head->uptime_ns = now - top->tracing.loop.start_ns;
-	head->wall_ns = top->ui->replay ? loop_wall(&top->tracing.loop) : 0;
+	counts.has_bpf = !top->loop.source->run_ns(&top->loop, &counts.bpf_ns);
+	tracing_summary(&top->loop, &summary);
+	head->uptime_ns = now - top->loop.start_ns;
+	head->wall_ns = top->ui->replay ? loop_wall(&top->loop) : 0;
 	head->lost = loss_events(&summary);
 	head->statements = cmd_top_rate(counts.statements - before->statements, ns);
 	head->errors = cmd_top_rate(counts.errors - before->errors, ns);
@@ -221,7 +221,7 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	head->bpf = (counts.bpf_ns - before->bpf_ns) / (ns / 100000 + 1);
 	head->has_bpf = counts.has_bpf && before->has_bpf;
 	head->running = head->nlongest = 0;
-	tracing_running(&top->tracing.loop);
+	tracing_running(&top->loop);
 	*before = counts;
 }
 
@@ -238,7 +238,7 @@ static void cmd_top_roll(struct cmd_top *top, uint64_t now)
 	top_ui_roll(top->ui, top->groups, now - top->since_ns);
 	top->groups = next;
 	top->since_ns = now;
-	loop_count(&top->tracing.loop);
+	loop_count(&top->loop);
 }
 
 /* Read the recording from the start again. Return 0 or -ENOMEM. */
@@ -254,17 +254,17 @@ static int cmd_top_rewind(struct cmd_top *top)
 	top->groups = groups;
 	top->grouped = top->failed = 0;
 	top->counts = (struct counts){ .ns = 0 };
-	tracing_rewind(&top->tracing.loop);
-	top->since_ns = top->counts.ns = loop_now(&top->tracing.loop);
+	top->loop.source->rewind(&top->loop);
+	top->since_ns = top->counts.ns = loop_now(&top->loop);
 	return 0;
 }
 
 /* Set the time to move to in a recording, as the keys ask for. Return 0 or -ENOMEM. */
 static int cmd_top_seek(struct cmd_top *top)
 {
-	const struct loop *loop = &top->tracing.loop;
+	const struct loop *loop = &top->loop;
 	int64_t steps = top->ui->steps;
-	uint64_t now = loop_now(loop), span, ahead = loop->replay_end_ns - now;
+	uint64_t now = loop_now(loop), span, ahead = loop->end_ns - now;
 	int err = 0;
 
 	top->ui->steps = 0;
@@ -288,7 +288,7 @@ static int cmd_top_seek(struct cmd_top *top)
 /* Show a recording at ->target_ns, its end at first. Return 0 or -ENOMEM. */
 static int cmd_top_slide(struct cmd_top *top)
 {
-	struct loop *loop = &top->tracing.loop;
+	struct loop *loop = &top->loop;
 	uint64_t now = loop_now(loop);
 	int err = 0;
 
@@ -314,7 +314,7 @@ static int cmd_top_tick(struct loop *loop)
 	if (loop->failed || top->export.standard)
 		return 0;
 	if (top->ui) {
-		if (loop->replay)
+		if (top->ui->replay)
 			err = cmd_top_slide(top);
 		else if (now >= top->next_ns && !top->ui->view.paused)
 			cmd_top_roll(top, now);
@@ -391,7 +391,7 @@ static void cmd_top_server(void *arg, const struct server_info *server)
 /* Prepare the interactive top, if the terminal allows it. Return EXIT_OK or EXIT_FAILED. */
 static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 {
-	const struct options *options = &top->tracing.loop.options;
+	const struct options *options = &top->loop.options;
 	struct utsname name;
 	struct top_ui *ui;
 
@@ -400,9 +400,9 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	top->ui = ui = calloc(1, sizeof(*ui));
 	if (!ui || top_ui_open(ui))
 		return message_no_memory();
-	ui->replay = top->tracing.loop.replay_stays = top->tracing.loop.replay;
+	ui->replay = top->loop.stays = top->loop.source->rewind;
 	if (screen_open(&ui->screen)) {
-		top->tracing.loop.replay_stays = false;
+		top->loop.stays = false;
 		top_ui_close(ui);
 		free(ui);
 		top->ui = NULL;
@@ -434,13 +434,13 @@ static int cmd_top_run(struct loop *loop)
 	tracing_config(loop, &config);
 	config.sink.statement = cmd_top_statement;
 	config.rows = true;
-	ret = export_open(&top->export, &top->tracing);
+	ret = export_open(&top->export, &top->loop);
 	top->export.tool.by_fingerprint = true;
 	export_config(&top->export, &config);
 	if (ret == EXIT_OK)
 		ret = cmd_top_prepare(top, &config);
 	if (ret == EXIT_OK)
-		ret = tracing_open(&top->tracing, &config);
+		ret = tracing_start(&top->loop, &config);
 	if (ret != EXIT_OK)
 		return ret;
 	top->interval_ns = loop->options.interval_ns || !top->ui ? loop->options.interval_ns :
@@ -453,13 +453,13 @@ static int cmd_top_run(struct loop *loop)
 	top->since_ns = top->counts.ns = loop_now(loop);
 	top->next_ns = top->since_ns + top->interval_ns;
 	if (top->ui && top->ui->replay) {
-		top->target_ns = top->next_ns = loop->replay_end_ns;
+		top->target_ns = top->next_ns = loop->end_ns;
 		if (top->target_ns - top->since_ns > top->interval_ns)
 			top->next_ns -= top->interval_ns;
 	}
 	if (top->ui) {
 		top->counts.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-		top->counts.has_bpf = !tracing_run_ns(&top->tracing, &top->counts.bpf_ns);
+		top->counts.has_bpf = !top->loop.source->run_ns(&top->loop, &top->counts.bpf_ns);
 		loop->err.held = isatty(STDERR_FILENO);
 		screen_enter(&top->ui->screen);
 	}
@@ -470,7 +470,6 @@ static void cmd_top_close(struct loop *loop)
 {
 	struct cmd_top *top = (struct cmd_top *)loop;
 
-	tracing_close(loop);
 	export_close(&top->export);
 	top_free(top->groups);
 	if (top->ui)

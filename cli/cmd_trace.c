@@ -253,6 +253,7 @@ static int trace_open(struct trace *trace)
 
 	if (status != EXIT_OK)
 		return status;
+	loop_json(&trace->loop);
 	for (unsigned int i = 0; i < options->word_count; i++) {
 		const struct probe_request *request = &trace->specs[i].request;
 		unsigned int texts = (unsigned int)__builtin_popcount(request->texts);

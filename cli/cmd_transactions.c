@@ -11,7 +11,7 @@
 #include "cli/tracing.h"
 
 struct transactions {
-	struct tracing tracing;		/* first: callbacks receive it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct field_table table;
 };
 
@@ -56,14 +56,14 @@ static int transactions_run(struct loop *loop)
 	config.transactions = true;
 	config.rows = false;
 	config.sink.statement = transactions_print;
-	status = tracing_open(&cmd->tracing, &config);
+	status = tracing_start(&cmd->loop, &config);
 	return status == EXIT_OK ? loop_run(loop) : status;
 }
 
 static const struct loop_ops transactions_ops = {
 	.size = sizeof(struct transactions), .noun = "transactions", .unfinished = "Still open:\n",
 	.losses = LOSSES_OF_SESSIONS, .report = LOOP_REPORT_EVENTS,
-	.run = transactions_run, .close = tracing_close, .begin = transactions_begin,
+	.run = transactions_run, .begin = transactions_begin,
 	.drain = tracing_drain, .sleep = tracing_sleep, .running = tracing_running,
 	.detach = tracing_detach, .summary = tracing_summary,
 };

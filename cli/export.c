@@ -37,7 +37,7 @@ bool export_conflicts(int others)
 
 static void export_time(struct export *export)
 {
-	const struct loop *loop = &export->tracing->loop;
+	const struct loop *loop = export->loop;
 	uint64_t interval_ns = loop->options.interval_ns;
 
 	export->tool.start_ns = loop_wall(loop);
@@ -48,15 +48,14 @@ static void export_time(struct export *export)
 
 void export_begin(struct export *export)
 {
-	if (!export->tracing || !export->tracing->loop.replay)
+	if (!export->loop || !export->loop->host)
 		return;
 	export_time(export);
-	otlp_host(&export->otlp, export->tracing->loop.replay_host);
+	otlp_host(&export->otlp, export->loop->host);
 }
 
-int export_open(struct export *export, struct tracing *tracing)
+int export_open(struct export *export, struct loop *loop)
 {
-	struct loop *loop = &tracing->loop;
 	const struct options *options = &loop->options;
 	const char *path = own.openmetrics;
 	struct error error = { .kind = ERROR_NONE };
@@ -65,7 +64,7 @@ int export_open(struct export *export, struct tracing *tracing)
 	export->dir = -1;
 	if (!path && !own.otlp_metrics)
 		return EXIT_OK;
-	export->tracing = tracing;
+	export->loop = loop;
 	if (metrics_open(&export->metrics))
 		return message_no_memory();
 	export->once = is_standard(path);
@@ -90,7 +89,7 @@ int export_open(struct export *export, struct tracing *tracing)
 
 void export_config(const struct export *export, struct tracer_config *config)
 {
-	if (!export->tracing)
+	if (!export->loop)
 		return;
 	config->sink.records = config->identify = config->rows = true;
 	config->measure = true;
@@ -100,7 +99,7 @@ void export_config(const struct export *export, struct tracer_config *config)
 bool export_statement(struct export *export, const struct statement *statement, uint64_t hash,
 		      const char *fingerprint)
 {
-	if (export->tracing && !statement->running && !statement->prepare)
+	if (export->loop && !statement->running && !statement->prepare)
 		metrics_add(&export->metrics, statement, hash, fingerprint);
 	export->tool.running += export->counting && statement->running;
 	return export->counting;
@@ -109,7 +108,7 @@ bool export_statement(struct export *export, const struct statement *statement, 
 /* Collect what is known of the tracer. */
 static void export_collect(struct export *export)
 {
-	struct loop *loop = &export->tracing->loop;
+	struct loop *loop = export->loop;
 	struct metrics_tool *tool = &export->tool;
 	uint64_t bpf_ns;
 
@@ -121,7 +120,7 @@ static void export_collect(struct export *export)
 	tool->now_ns = loop_wall(loop);
 	tool->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* While it is not known, it is that of the last time: a counter does not decrease. */
-	if (!tracing_run_ns(export->tracing, &bpf_ns)) {
+	if (!export->loop->source->run_ns(export->loop, &bpf_ns)) {
 		tool->has_bpf = true;
 		tool->bpf_ns = bpf_ns;
 	}
@@ -140,7 +139,7 @@ static void export_fail(struct export *export, int err, const char *path)
 /* Report each limit once. */
 static void export_warn(struct export *export)
 {
-	struct output *err = &export->tracing->loop.err;
+	struct output *err = &export->loop->err;
 	unsigned int limits = export->metrics.limited & ~export->warned;
 
 	if (limits & METRICS_LIMIT_USER)
@@ -157,7 +156,7 @@ static void export_warn(struct export *export)
 /* Write the counts. On standard output, flushing is the loop's. */
 static void export_write(struct export *export)
 {
-	struct loop *loop = &export->tracing->loop;
+	struct loop *loop = export->loop;
 
 	export->error = 0;
 	export_collect(export);
@@ -179,7 +178,7 @@ static void export_write(struct export *export)
 
 void export_tick(struct export *export)
 {
-	struct loop *loop = export->tracing ? &export->tracing->loop : NULL;
+	struct loop *loop = export->loop ? export->loop : NULL;
 	uint64_t now = loop ? loop_now(loop) : 0;
 	bool failing = export->error;
 
@@ -202,18 +201,18 @@ void export_tick(struct export *export)
 
 int export_finish(struct export *export)
 {
-	if (!export->tracing)
+	if (!export->loop)
 		return EXIT_OK;
 	if ((!export->error || export->succeeded) && !(export->once && export->written))
 		export_write(export);
 	if (!export->error)
 		return EXIT_OK;
-	return message_unwritten(&export->tracing->loop.err, export->failed, export->error);
+	return message_unwritten(&export->loop->err, export->failed, export->error);
 }
 
 void export_close(struct export *export)
 {
-	if (!export->tracing)
+	if (!export->loop)
 		return;
 	metrics_close(&export->metrics);
 	otlp_close(&export->otlp);

@@ -10,7 +10,7 @@
 
 /* Closed if all zero. */
 struct export {
-	struct tracing *tracing;	/* borrowed; NULL: nothing is exported */
+	struct loop *loop;	/* borrowed; NULL: nothing is exported */
 	struct metrics metrics;
 	struct metrics_tool tool;
 	struct otlp otlp;
@@ -46,7 +46,7 @@ bool export_conflicts(int others);
  * Open what the options of @tracing name, before privileges are dropped. Do nothing without them.
  * Return EXIT_OK or EXIT_FAILED. export_close() ends it.
  */
-int export_open(struct export *export, struct tracing *tracing);
+int export_open(struct export *export, struct loop *loop);
 
 /* Begin to count at the time, and for the host, of the recording: known only now. Live: nothing. */
 void export_begin(struct export *export);

@@ -25,12 +25,12 @@
 
 uint64_t loop_now(const struct loop *loop)
 {
-	return loop->replay ? loop->replay_ns : clock_ns(CLOCK_MONOTONIC);
+	return loop->source->now(loop);
 }
 
 uint64_t loop_wall(const struct loop *loop)
 {
-	return loop->replay ? loop->replay_wall_ns : clock_ns(CLOCK_REALTIME);
+	return loop->source->wall(loop);
 }
 
 unsigned int loop_losses(const struct loop *loop)
@@ -54,17 +54,18 @@ int loop_command(const struct command *command, int argc, char *argv[])
 		return message_no_memory();
 	loop->ops = ops;
 	loop->command = command;
+	loop->source = command->source ? command->source : &source_live;
 	loop->terminal = isatty(STDOUT_FILENO);
-	loop->start_ns = loop_now(loop);
+	loop->start_ns = clock_ns(CLOCK_MONOTONIC);
 	status = start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
-	if (status == START_GO && command->source)
-		status = command->source->open(loop);
+	if (status == START_GO)
+		status = loop->source->open(loop);
 	if (status == START_GO) {
 		status = ops->run(loop);
-		ops->close(loop);
+		loop->source->close(loop);
+		if (ops->close)
+			ops->close(loop);
 	}
-	if (loop->replay)
-		command->source->close(loop);
 	free(loop);
 	return status;
 }
@@ -160,15 +161,13 @@ int loop_ready(struct loop *loop)
 	}
 	output_stoppable(&loop->out, loop->stop);
 	output_stoppable(&loop->err, loop->stop);
-	if (!loop->replay)
-		loop_json(loop);
 	return EXIT_OK;
 }
 
 void loop_json(struct loop *loop)
 {
 	if (loop->options.json)
-		json_start(&loop->out, loop_wall(loop), loop->replay_host, loop->command->name);
+		json_start(&loop->out, loop_wall(loop), loop->host, loop->command->name);
 }
 
 void loop_count(struct loop *loop)
@@ -201,18 +200,15 @@ static bool loop_counted(const struct loop *loop)
 bool loop_interval(struct loop *loop)
 {
 	uint64_t interval_ns = loop->options.interval_ns, now = loop_now(loop);
-	bool first = !loop->next_ns, ended;
+	bool first = !loop->next_ns, ended = now >= loop->next_ns;
 
 	if (!interval_ns)
 		return false;
-	if (first)
-		loop->next_ns = loop->start_ns + interval_ns;
-	ended = now >= loop->next_ns;
 	/* Intervals that passed while the output was blocked, or before --since, are one. */
 	if (ended)
 		loop->next_ns = now + interval_ns - (now - loop->start_ns) % interval_ns;
 	loop_wake(loop, loop->next_ns);
-	return ended && !(first && loop->replay);
+	return ended && !first;
 }
 
 void loop_stamp(struct loop *loop, uint64_t wall_ns)

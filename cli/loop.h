@@ -18,6 +18,8 @@
 #include "loader/error.h"
 
 struct loop;
+struct source;
+struct tracer;
 
 /* Losses that are reported while the loop runs; at the end, all are. */
 enum loop_report {
@@ -38,7 +40,7 @@ struct loop_ops {
 	enum loop_report report;
 	/* Trace as the options ask for it, by loop_run(). Return the exit status. */
 	int (*run)(struct loop *loop);
-	/* Free what the state owns, after ->run, whether or not that succeeded. */
+	/* Free what the state owns, after ->run, whether or not that succeeded. May be NULL. */
 	void (*close)(struct loop *loop);
 	/* Print the head of the output, once a file is traced. */
 	void (*begin)(struct loop *loop);
@@ -71,13 +73,13 @@ struct loop {
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	int nap_ms;			/* length of a nap; 0: adaptive */
 	int sleep_ms;			/* longest sleep, set by ->ops->sleep; 0: the default */
-	/* Of a recording, see cli/tracing.h; NULL: live. */
-	struct replay *replay;
-	const char *replay_host;	/* foreign bytes, borrowed; NULL: this one */
-	uint64_t replay_ns, replay_wall_ns;	/* its time, CLOCK_MONOTONIC and CLOCK_REALTIME */
-	uint64_t wake_ns;		/* until when it may pass before the next tick; 0: any */
-	uint64_t replay_end_ns;		/* of its events */
-	bool replay_stays;		/* its end does not end the loop */
+	const struct source *source;	/* see cli/source.h; it sets these: */
+	struct tracer *tracer;		/* owned by it; NULL: not open, or a recording */
+	bool waits;			/* lock waits are counted, not statements */
+	const char *host;		/* of the events, foreign bytes, borrowed; NULL: this one */
+	uint64_t end_ns;		/* of the events, if it is known */
+	bool stays;			/* set by the command: their end does not end the loop */
+	uint64_t wake_ns;		/* until when time may pass before the next tick; 0: any */
 	uint64_t counted;		/* limited by -n, see loop_count() */
 	uint64_t next_ns;		/* end of the interval of -i; 0: none yet */
 	bool done;			/* nothing more is printed */
@@ -102,13 +104,14 @@ struct loop {
 		char absent[2048];	/* arguments of the file that cannot be read; foreign */
 		bool phases;		/* statements are shown with their phases */
 		bool transactions;	/* transactions are shown */
+		bool silent;		/* servers are not reported one by one */
 		bool opened;		/* servers reported from now on started later */
 		bool begun;		/* ->ops->begin was called */
 		bool explained;		/* why a server that runs is not traced */
 	} banner;
 };
 
-/* Return CLOCK_MONOTONIC and CLOCK_REALTIME in ns: those of a recording if one is replayed. */
+/* Return CLOCK_MONOTONIC and CLOCK_REALTIME of the source, in ns. */
 uint64_t loop_now(const struct loop *loop);
 uint64_t loop_wall(const struct loop *loop);
 
@@ -122,10 +125,9 @@ void loop_wake(struct loop *loop, uint64_t ns);
 int loop_command(const struct command *command, int argc, char *argv[]);
 
 /*
- * Route signals and the time of -d to loop_run(), instead of ending the process; and begin the
- * output as loop_json(), unless a recording is replayed. Called before the first probe is attached:
- * a fatal signal in the system call that attaches makes the kernel leave breakpoints behind. Return
- * EXIT_OK, or EXIT_FAILED after a message.
+ * Route signals and the time of -d to loop_run(), instead of ending the process. Called before the
+ * first probe is attached: a fatal signal in the system call that attaches makes the kernel leave
+ * breakpoints behind. Return EXIT_OK, or EXIT_FAILED after a message.
  */
 int loop_ready(struct loop *loop);
 

@@ -28,6 +28,9 @@ static struct {
 
 /* The state of a replay beyond struct loop; one exists at a time. */
 static struct {
+	struct replay *replay;		/* owned */
+	const char *path;
+	uint64_t now_ns, wall_ns;	/* its time */
 	bool read;			/* it is a recording */
 	bool begun;			/* the first tick was requested */
 	bool stopped;			/* no event is reported any more */
@@ -136,43 +139,45 @@ int replay_times(const struct replay *replay, uint64_t *since_ns, uint64_t *unti
 }
 
 /* Set the time of the recording that was reached. */
-static void source_time(struct loop *loop, uint64_t now_ns)
+static void recording_time(uint64_t now_ns)
 {
-	loop->replay_ns = now_ns;
-	loop->replay_wall_ns = replay_wall(loop->replay, now_ns);
+	state.now_ns = now_ns;
+	state.wall_ns = replay_wall(state.replay, now_ns);
 }
 
 /* Open the recording of a command. It is read once everything else is open. */
-static int source_open(struct loop *loop)
+static int recording_open(struct loop *loop)
 {
-	int status = replay_open_path(&loop->replay, loop->command->recording, &loop->err);
+	int status;
 
 	memset(&state, 0, sizeof(state));
+	state.path = loop->command->recording;
+	status = replay_open_path(&state.replay, state.path, &loop->err);
 	return status == EXIT_OK ? START_GO : status;
 }
 
 /* Begin to read the recording, and set the clock. Return EXIT_OK or an exit status. */
-static int source_read(struct loop *loop, unsigned int needs)
+static int recording_read(struct loop *loop, unsigned int needs)
 {
-	const struct replay_info *info = replay_info(loop->replay);
-	int status = replay_read_path(loop->replay, loop->command->recording, needs, &loop->err);
+	const struct replay_info *info = replay_info(state.replay);
+	int status = replay_read_path(state.replay, state.path, needs, &loop->err);
 
 	if (status != EXIT_OK)
 		return status;
 	state.read = true;
-	status = replay_times(loop->replay, &state.since_ns, &state.until_ns, &loop->err);
+	status = replay_times(state.replay, &state.since_ns, &state.until_ns, &loop->err);
 	loop->start_ns = info->start_ns;
-	source_time(loop, state.since_ns > info->start_ns ? state.since_ns : info->start_ns);
-	loop->replay_end_ns = state.until_ns < info->end_ns ? state.until_ns : info->end_ns;
-	if (loop->replay_end_ns < loop->replay_ns)
-		loop->replay_end_ns = loop->replay_ns;
-	loop->replay_host = info->host;
+	recording_time(state.since_ns > info->start_ns ? state.since_ns : info->start_ns);
+	loop->end_ns = state.until_ns < info->end_ns ? state.until_ns : info->end_ns;
+	if (loop->end_ns < state.now_ns)
+		loop->end_ns = state.now_ns;
+	loop->host = info->host;
 	loop->banner.npids = info->npids;
 	memcpy(loop->banner.pids, info->pids, sizeof(info->pids));
 	return status;
 }
 
-static int source_start(struct loop *loop, const struct tracer_config *config)
+static int recording_start(struct loop *loop, const struct tracer_config *config)
 {
 	struct replay_config replay = {
 		.engine = config->servers.engine, .threshold_ns = config->threshold_ns,
@@ -184,13 +189,16 @@ static int source_start(struct loop *loop, const struct tracer_config *config)
 
 	state.waits = config->sink.wait;
 	if (status == EXIT_OK)
-		status = source_read(loop, config->needs);
+		status = recording_read(loop, config->needs);
 	if (status != EXIT_OK)
 		return status;
 	loop_json(loop);
+	/* It does not wait between its events. */
+	loop->nap_ms = 0;
+	loop->banner.silent = true;
 	replay.since_ns = state.since_ns;
 	replay.until_ns = state.until_ns;
-	if (replay_start(loop->replay, &replay))
+	if (replay_start(state.replay, &replay))
 		return message_no_memory();
 	loop->banner.opened = loop->banner.begun = true;
 	loop->ops->begin(loop);
@@ -198,10 +206,10 @@ static int source_start(struct loop *loop, const struct tracer_config *config)
 }
 
 /* Report events until the next tick that the command wants. */
-static int source_drain(struct loop *loop)
+static int recording_drain(struct loop *loop)
 {
 	uint64_t limit_ns = loop->wake_ns ? loop->wake_ns : UINT64_MAX;
-	uint64_t next_ns = replay_next(loop->replay);
+	uint64_t next_ns = replay_next(state.replay);
 	int ret;
 
 	if (state.stopped)
@@ -210,63 +218,100 @@ static int source_drain(struct loop *loop)
 		limit_ns = next_ns;
 	/* The first tick is at the start, before all events. */
 	if (!state.begun)
-		limit_ns = loop->replay_ns;
+		limit_ns = state.now_ns;
 	state.begun = true;
-	ret = replay_drain(loop->replay, limit_ns);
+	ret = replay_drain(state.replay, limit_ns);
 	loop->wake_ns = 0;
-	source_time(loop, replay_now(loop->replay));
+	recording_time(replay_now(state.replay));
 	if (ret > 0)
 		return 100;
-	if (!ret && loop->replay_stays) {
-		source_time(loop, limit_ns < UINT64_MAX ? limit_ns : loop->replay_ns);
+	if (!ret && loop->stays) {
+		recording_time(limit_ns < UINT64_MAX ? limit_ns : state.now_ns);
 		return 100;
 	}
 	if (ret < 0)
-		loop->failed = message_unread(&loop->err, loop->command->recording, ret);
+		loop->failed = message_unread(&loop->err, state.path, ret);
 	loop->done = true;
 	return 0;
 }
 
-static void source_rewind(struct loop *loop)
+static void recording_rewind(struct loop *loop)
 {
-	replay_rewind(loop->replay);
-	source_time(loop, replay_now(loop->replay));
+	(void)loop;
+	replay_rewind(state.replay);
+	recording_time(replay_now(state.replay));
 }
 
-static void source_running(struct loop *loop)
+static void recording_running(struct loop *loop)
 {
 	if (loop->ending)
-		replay_running(loop->replay);
+		replay_running(state.replay);
 }
 
-static void source_detach(struct loop *loop)
+static void recording_detach(struct loop *loop)
 {
 	(void)loop;
 	state.stopped = true;
 }
 
-static void source_summary(struct loop *loop, struct summary *summary)
+static void recording_summary(struct loop *loop, struct summary *summary)
 {
-	replay_summary(loop->replay, summary, state.waits);
+	replay_summary(state.replay, summary, state.waits);
 	summary->printed = loop->counted;
 }
 
-static ssize_t source_histogram(const struct loop *loop, struct histogram_row **rows)
+static ssize_t recording_histogram(const struct loop *loop, struct histogram_row **rows)
 {
-	return replay_histogram(loop->replay, rows);
+	(void)loop;
+	return replay_histogram(state.replay, rows);
 }
 
-static void source_close(struct loop *loop)
+/* Each wait is recorded. */
+static ssize_t recording_lwlocks(const struct loop *loop, struct lwlock_count **sums)
+{
+	(void)loop;
+	*sums = NULL;
+	return 0;
+}
+
+static int recording_run_ns(const struct loop *loop, uint64_t *ns)
+{
+	(void)loop;
+	(void)ns;
+	return -ENODATA;
+}
+
+static int recording_sleep(struct loop *loop)
+{
+	(void)loop;
+	return -EAGAIN;
+}
+
+static uint64_t recording_now(const struct loop *loop)
+{
+	(void)loop;
+	return state.now_ns;
+}
+
+static uint64_t recording_wall(const struct loop *loop)
+{
+	(void)loop;
+	return state.wall_ns;
+}
+
+static void recording_close(struct loop *loop)
 {
 	if (state.read)
-		replay_report(loop->replay, loop->command->recording, &loop->err);
-	replay_close(loop->replay);
+		replay_report(state.replay, state.path, &loop->err);
+	replay_close(state.replay);
 }
 
-const struct source replay_source = {
-	.open = source_open, .start = source_start, .drain = source_drain,
-	.rewind = source_rewind, .running = source_running, .detach = source_detach,
-	.summary = source_summary, .histogram = source_histogram, .close = source_close,
+const struct source source_recording = {
+	.open = recording_open, .start = recording_start, .now = recording_now,
+	.wall = recording_wall, .drain = recording_drain, .sleep = recording_sleep,
+	.running = recording_running, .detach = recording_detach, .summary = recording_summary,
+	.histogram = recording_histogram, .lwlocks = recording_lwlocks,
+	.run_ns = recording_run_ns, .rewind = recording_rewind, .close = recording_close,
 };
 
 void replay_report(const struct replay *replay, const char *path, struct output *err)

@@ -7,7 +7,7 @@
 #include "cli/source.h"
 #include "db/recording/replay.h"
 
-extern const struct source replay_source;
+extern const struct source source_recording;
 
 /*
  * Open the file @path, without reading it. Return EXIT_OK with *@replay, which the caller closes;

@@ -22,6 +22,7 @@
 #include "cli/format/field_table.h"
 #include "cli/format/summary.h"
 #include "cli/option/option.h"
+#include "cli/source.h"
 #include "cli/output.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -1524,7 +1525,7 @@ static void loop_ends(void)
 	static const struct loop_ops ops = {
 		.noun = "hits", .drain = never_empty, .detach = nothing, .summary = no_summary,
 	};
-	struct loop loop = { .ops = &ops, .done = true };
+	struct loop loop = { .ops = &ops, .source = &source_live, .done = true };
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	output_init(&loop.out, null);

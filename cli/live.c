@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+
+#include "cli/banner.h"
+#include "cli/loop.h"
+#include "cli/source.h"
+#include "host/clock.h"
+
+static int live_open(struct loop *loop)
+{
+	(void)loop;
+	return START_GO;
+}
+
+static int live_start(struct loop *loop, const struct tracer_config *config)
+{
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
+	int status = loop_ready(loop);
+
+	loop->waits = config->sink.wait && !config->sink.statement;
+	if (status != EXIT_OK)
+		return status;
+	loop_json(loop);
+	if (tracer_open(&loop->tracer, config, &error))
+		return loop_refuse(loop, &error);
+	if (!loop->options.keep_privileges) {
+		sandbox_enter(tracer_needs(loop->tracer), &sandbox);
+		banner_sandbox(loop, &sandbox);
+	}
+	banner_start(loop, tracer_features(loop->tracer), tracer_targets(loop->tracer));
+	return EXIT_OK;
+}
+
+static uint64_t live_now(const struct loop *loop)
+{
+	(void)loop;
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static uint64_t live_wall(const struct loop *loop)
+{
+	(void)loop;
+	return clock_ns(CLOCK_REALTIME);
+}
+
+static int live_drain(struct loop *loop)
+{
+	return tracer_drain(loop->tracer);
+}
+
+static int live_sleep(struct loop *loop)
+{
+	loop->sleep_ms = tracer_interval_ms(loop->tracer);
+	return tracer_sleep(loop->tracer);
+}
+
+static void live_running(struct loop *loop)
+{
+	tracer_running(loop->tracer);
+}
+
+static void live_detach(struct loop *loop)
+{
+	tracer_detach(loop->tracer);
+}
+
+static void live_summary(struct loop *loop, struct summary *summary)
+{
+	tracer_summary(loop->tracer, summary, loop->waits);
+}
+
+static ssize_t live_histogram(const struct loop *loop, struct histogram_row **rows)
+{
+	return tracer_histogram(loop->tracer, rows);
+}
+
+static ssize_t live_lwlocks(const struct loop *loop, struct lwlock_count **sums)
+{
+	return tracer_lwlocks(loop->tracer, sums);
+}
+
+static int live_run_ns(const struct loop *loop, uint64_t *ns)
+{
+	return tracer_run_ns(loop->tracer, ns);
+}
+
+static void live_close(struct loop *loop)
+{
+	tracer_close(loop->tracer);
+}
+
+const struct source source_live = {
+	.open = live_open, .start = live_start, .now = live_now, .wall = live_wall,
+	.drain = live_drain, .sleep = live_sleep, .running = live_running,
+	.detach = live_detach, .summary = live_summary, .histogram = live_histogram,
+	.lwlocks = live_lwlocks, .run_ns = live_run_ns, .close = live_close,
+};
