@@ -203,10 +203,15 @@ static int record_finish(struct loop *loop, int *err)
 	return record->flight.fd < 0 ? EXIT_OK : record_end(record);
 }
 
+/* What was lost of lock waits is lost, too. */
 static void record_summary(struct loop *loop, struct summary *summary)
 {
+	struct summary waits;
+
 	tracing_summary(loop, summary);
-	summary->printed = loop->counted;
+	tracer_summary(loop->tracer, &waits, true);
+	for (size_t i = 0; i < LOSSES; i++)
+		summary->lost[i] += waits.lost[i];
 }
 
 /* Nothing is printed. */

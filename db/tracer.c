@@ -47,6 +47,7 @@ struct tracer {
 	struct enrich enrich;
 	struct limit limit;
 	struct locks *locks;		/* owned; NULL: lock waits are not traced */
+	uint32_t lock_text_bytes;	/* of their texts, which are read from memory, not sent */
 	int histogram;			/* map, borrowed */
 	uint64_t prune_ns, full;	/* time of the next pruning; LOST_TABLE_FULL at the last */
 	bool arriving;			/* programs that were executed are still to be checked */
@@ -262,7 +263,8 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 	struct tracer *t = arg;
 
 	limit_add(&t->limit, target, process->uid);
-	if (t->config.identify && process_is_main(process, engine_is_executable))
+	if (t->statements && t->config.identify &&
+	    process_is_main(process, engine_is_executable))
 		servers_started(&t->enrich.servers, target->id, process);
 }
 
@@ -353,7 +355,7 @@ static int tracer_locks(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct locks_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sink = &t->sink,
-		.threshold_ns = c->threshold_ns, .text_bytes = c->text_bytes,
+		.threshold_ns = c->threshold_ns, .text_bytes = t->lock_text_bytes,
 		.sum_lwlocks = c->sum_lwlocks && !filter_any(&c->sink.filter),
 		.identify = c->identify,
 	};
@@ -459,6 +461,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (!t)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	t->config = *config;
+	t->lock_text_bytes = config->text_bytes;
 	t->statements = config->sink.statement || config->sink.stat_unit_ns;
 	err = discover_init(&t->discover, &t->config.servers, error);
 	if (!err)
