@@ -8,37 +8,45 @@
 
 static void decode_members(struct decode *d, struct decoder *body, enum layout_of of, void *event);
 
-/* Read a list; the elements after its last one remain 0. */
+/* Read a list, of which later versions may have more; the elements after its last one remain 0. */
 static void decode_list(struct decoder *body, const struct member *member, void *of)
 {
-	uint64_t n = decode_number(body);
-	unsigned int count = (unsigned int)n;
-	uint32_t value;
+	uint64_t n = decode_number(body), room = member->size / sizeof(uint32_t);
+	unsigned int count = (unsigned int)(n < room ? n : room);
 
-	if (n > member->size / sizeof(value))
-		body->failed = true;
 	for (uint64_t i = 0; i < n && !body->failed; i++) {
-		value = (uint32_t)decode_number(body);
-		memcpy((char *)of + member->at + i * sizeof(value), &value, sizeof(value));
+		uint32_t value = (uint32_t)decode_number(body);
+
+		if (i < room)
+			memcpy((char *)of + member->at + i * sizeof(value), &value, sizeof(value));
 	}
-	if (member->known && !body->failed)
+	if (member->known)
 		memcpy((char *)of + member->known, &count, sizeof(count));
 }
 
-static void decode_backends(struct decode *d, struct decoder *body, const struct member *member,
-			    void *of)
+/* Read backends to the @room elements at @backends. Return their number, which may be larger. */
+static uint64_t decode_backends(struct decode *d, struct decoder *body,
+				struct lock_backend *backends, size_t room)
 {
 	uint64_t n = decode_number(body);
-	void *at = (char *)of + member->at;
-	struct lock_backend *backends = at;
-	unsigned int count = (unsigned int)n;
 
-	if (n > member->size / sizeof(*backends))
-		body->failed = true;
-	for (uint64_t i = 0; i < n && !body->failed; i++)
-		decode_members(d, body, LAYOUT_BACKEND, &backends[i]);
-	if (!body->failed)
-		memcpy((char *)of + member->known, &count, sizeof(count));
+	for (uint64_t i = 0; i < n && !body->failed; i++) {
+		struct lock_backend more = { .pid = 0 };
+
+		decode_members(d, body, LAYOUT_BACKEND, i < room ? &backends[i] : &more);
+	}
+	return n;
+}
+
+/* Read the backends of a member, and how many there are: those beyond ours are not kept. */
+static void decode_holders(struct decode *d, struct decoder *body, const struct member *member,
+			   void *of)
+{
+	void *at = (char *)of + member->at;
+	uint64_t n = decode_backends(d, body, at, member->size / sizeof(struct lock_backend));
+	unsigned int count = n < UINT32_MAX ? (unsigned int)n : UINT32_MAX;
+
+	memcpy((char *)of + member->known, &count, sizeof(count));
 }
 
 /* Read bytes, borrowed. */
@@ -52,23 +60,46 @@ static void decode_pointer(struct decoder *body, const struct member *member, vo
 	memcpy((char *)of + member->known, &size, sizeof(size));
 }
 
-/* Skip the value of an unknown member. Return false if its type is unknown, too. */
-static bool decode_skip(struct decoder *body, char type)
+/* Read a time breakdown that is not wanted. */
+static void decode_other_why(struct decode *d, struct decoder *body)
 {
+	struct event_breakdown why = d->why;
+
+	decode_why(d, body);
+	d->why = why;
+}
+
+/* Skip the value of an unknown member of @type, which may be a later one. */
+static void decode_skip(struct decode *d, struct decoder *body, char type)
+{
+	struct statement s = { .start_ns = 0 };
 	size_t len;
 
-	if (type == MEMBER_NUMBER)
+	switch (type) {
+	case MEMBER_NUMBER:
 		decode_number(body);
-	else if (type == MEMBER_STRING)
+		break;
+	case MEMBER_STRING:
 		decode_string(body, &len);
-	else if (type == MEMBER_BYTES)
-		decode_bytes(body, decode_number(body));
-	else if (type == MEMBER_LIST)
+		break;
+	case MEMBER_LIST:
 		for (uint64_t n = decode_number(body); n && !body->failed; n--)
 			decode_number(body);
-	else
-		return false;
-	return true;
+		break;
+	case MEMBER_TEXT:
+		/* Later ones may refer to it. */
+		decode_text(d, body, &s);
+		break;
+	case MEMBER_BREAKDOWN:
+		decode_other_why(d, body);
+		break;
+	case MEMBER_BACKENDS:
+		decode_backends(d, body, NULL, 0);
+		break;
+	default:
+		decode_bytes(body, decode_number(body));
+		break;
+	}
 }
 
 static void decode_member(struct decode *d, struct decoder *body, const struct member *member,
@@ -90,7 +121,7 @@ static void decode_member(struct decode *d, struct decoder *body, const struct m
 		decode_list(body, member, of);
 		break;
 	case MEMBER_BACKENDS:
-		decode_backends(d, body, member, of);
+		decode_holders(d, body, member, of);
 		break;
 	case MEMBER_TEXT:
 		decode_text(d, body, &statement->s);
@@ -128,8 +159,8 @@ static void decode_members(struct decode *d, struct decoder *body, enum layout_o
 
 		if (list->member[i])
 			decode_member(d, body, list->member[i], event);
-		else if (!decode_skip(body, list->type[i]))
-			break;
+		else
+			decode_skip(d, body, list->type[i]);
 	}
 }
 
@@ -203,6 +234,10 @@ static int decode_wait(struct decode *d, struct decoder *body, struct decode_eve
 	wait->kind = r->kind;
 	wait->joined = r->lock.flags & LOCK_JOINED;
 	wait->info = r->has_info ? &r->info : NULL;
+	if (r->info.nholders > LOCK_HOLDERS_KEPT) {
+		r->info.more += r->info.nholders - LOCK_HOLDERS_KEPT;
+		r->info.nholders = LOCK_HOLDERS_KEPT;
+	}
 	event->wait = *wait;
 	event->end_ns = wait->start_ns + wait->duration_ns;
 	return body->failed || event->end_ns < wait->start_ns ? -EBADMSG : 1;
@@ -244,7 +279,9 @@ static int decode_option(struct decode *d, struct decoder *body, struct decode_e
 	event->option.value = decode_string(body, &event->option.value_len);
 	if (!event->option.key || !event->option.value)
 		return -EBADMSG;
-	if (event->option.key_len == strlen(LAYOUT_OPTION) &&
+	if (d->kind == RECORDING_START && !d->has_file &&
+	    event->option.value_len <= LAYOUT_MAX &&
+	    event->option.key_len == strlen(LAYOUT_OPTION) &&
 	    !memcmp(event->option.key, LAYOUT_OPTION, event->option.key_len)) {
 		layout_read(&d->of_file, event->option.value, event->option.value_len);
 		d->has_file = true;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
 #include "bpf/event.h"
 #include "db/engine.h"
 #include "db/recording/member.h"
@@ -372,8 +371,10 @@ void encode_statement(struct encode *e, const struct statement *s)
 	};
 	uint32_t session = encode_session(e, s->server, s->who);
 
-	if (s->transaction)
+	if (s->transaction) {
 		r.t = *s->transaction;
+		r.s.running = r.t.open;
+	}
 	if (s->original_len && s->parent)
 		traceparent_write(s->parent, r.parent);
 	if (s->query_id) {

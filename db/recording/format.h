@@ -7,8 +7,8 @@
 
 /*
  * The format of recordings; docs/recording.md describes it completely. A file is a sequence of
- * blocks: RECORDING_START, then any number of RECORDING_EVENTS, and at last RECORDING_END. Each
- * block can be read without the others.
+ * blocks: RECORDING_START, then any number of RECORDING_EVENTS, and at last RECORDING_END. With
+ * the layout in the first one, each can be read without the others.
  */
 #ifndef DB_RECORDING_FORMAT_H
 #define DB_RECORDING_FORMAT_H

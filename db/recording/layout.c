@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/base.h"
 #include "bpf/plan.h"
 #include "db/loss.h"
 #include "db/session/breakdown.h"

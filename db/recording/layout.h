@@ -14,7 +14,8 @@
 #include "db/recording/member.h"
 
 #define LAYOUT_OPTION	"layout"
-#define LAYOUT_TEXT	4096		/* bytes of ours with the NUL, at most */
+#define LAYOUT_TEXT	4096		/* bytes of ours with the NUL, at most .. */
+#define LAYOUT_MAX	16384		/* .. and of any */
 
 enum layout_of {
 	LAYOUT_STATEMENT, LAYOUT_WAIT, LAYOUT_BACKEND,	/* members */

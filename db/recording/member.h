@@ -18,7 +18,7 @@
 
 /* How a value follows the flags; the letters are those of the layout. */
 enum member_type {
-	MEMBER_FLAG = 'f',		/* it does not: the flag is the value */
+	MEMBER_FLAG = ' ',		/* it does not: the flag is the value */
 	MEMBER_NUMBER = 'n',		/* of ->size bytes */
 	MEMBER_STRING = 's',		/* in ->size bytes, with a NUL unless it fills them */
 	MEMBER_BYTES = 'x',		/* a pointer; their length is a size_t at ->known */

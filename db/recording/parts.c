@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
 #include "db/engines.h"
 #include "db/recording/shape.h"
 #include "db/session/breakdown.h"
@@ -73,6 +72,7 @@ void decode_block(struct decode *d, const struct recording_block *block, const u
 {
 	d->block = (struct decoder){ .at = events, .end = events + block->length };
 	d->version = block->version;
+	d->kind = block->kind;
 	d->layout = decode_layout(d, block);
 	d->nserver = d->nsessions = d->ncalls = d->nqueries = d->ntexts = 0;
 	d->start_ns = d->wall_offset_ns = 0;
@@ -239,13 +239,16 @@ static void decode_calls(struct decode *d, struct decoder *body)
 {
 	uint64_t n = decode_number(body);
 
-	if (n > BREAKDOWN_WAITS)
-		body->failed = true;
 	for (uint64_t i = 0; i < n && !body->failed; i++) {
-		d->why.waits[i].call = d->calls[decode_index(body, decode_number(body),
-								 d->ncalls, RECORDING_CALLS)];
-		d->why.waits[i].sleeps = (uint32_t)decode_number(body);
-		d->why.waits[i].ns = decode_number(body);
+		struct breakdown_wait wait = {
+			.call = d->calls[decode_index(body, decode_number(body), d->ncalls,
+						      RECORDING_CALLS)],
+		};
+
+		wait.sleeps = (uint32_t)decode_number(body);
+		wait.ns = decode_number(body);
+		if (i < BREAKDOWN_WAITS)
+			d->why.waits[i] = wait;
 	}
 }
 

@@ -57,6 +57,7 @@ struct decode {
 	/* Of the current block. */
 	struct decoder block;
 	unsigned int version;
+	enum recording_kind kind;
 	const struct layout *layout;	/* one of these, or NULL: it is unknown */
 	struct decode_server *servers;	/* all so far, DECODE_SERVERS; owned */
 	struct {			/* their bytes in the recording, owned */

@@ -236,6 +236,33 @@ static void reader_check(struct reader *r)
 	}
 }
 
+/*
+ * Read the layout in the first block. Without the names of its members, nothing can be read: return
+ * -EPROTONOSUPPORT if it is missing or damaged and no block has our names; else 0 or -errno.
+ */
+static int reader_layout(struct reader *r)
+{
+	const struct recording_block *start = r->blocks;
+	struct decode_event event;
+	int err = r->damage.unstarted ? -EBADMSG : reader_events(r, start);
+
+	if (err && err != -EBADMSG)
+		return err;
+	if (!err) {
+		decode_block(&r->decode, start, r->events);
+		while (decode_next(&r->decode, &event) > 0)
+			continue;
+	}
+	for (size_t i = 0; i < r->nblocks; i++)
+		if (decode_knows(&r->decode, &r->blocks[i]))
+			return 0;
+	/* The start alone has no members. */
+	if (!err && r->nblocks == 1)
+		return 0;
+	r->damage.unstarted |= err;
+	return -EPROTONOSUPPORT;
+}
+
 int reader_open(struct reader *r, int fd)
 {
 	struct stat st;
@@ -253,9 +280,8 @@ int reader_open(struct reader *r, int fd)
 		err = reader_scan(r, (uint64_t)st.st_size, window);
 	if (!err)
 		reader_check(r);
-	/* Without the names of its members, nothing can be read. */
-	if (!err && r->damage.unstarted && !decode_knows(&r->decode, &r->blocks[0]))
-		err = -EPROTONOSUPPORT;
+	if (!err)
+		err = reader_layout(r);
 	free(window);
 	return err;
 }

@@ -15,6 +15,7 @@ import subprocess
 import pytest
 
 import recording
+import recording_maker
 from recording_maker import LAYOUT, WALL_NS, Made, holder
 from replayed import Replayed
 from requirements import need_root, need_terminal
@@ -114,17 +115,19 @@ def test_running_statement_is_no_transaction():
 
 
 FORMS = (("-m", "0", "--json", "--prepares", *VALUES), ("transactions", "-m", "0", "--json"), ("locks", "-m", "0", "--json"), ("stat",))
-# Of a later version: members of known types, some with values, and at last one of an unknown type; elements of the lists.
-ADDED = {"added_number": b"\x05", "added_string": b"\x03ab", "added_bytes": b"\x03a\0b", "added_list": b"\x02\x01\x7f", "added": True}
-ADDED_NAMES = ["added_number:n", "added", "added_string:s", "added_bytes:x", "added_list:l", "never", "never_number:n"]
+# Of a later version: members of each type, of one that is not known yet, and flags; elements of the lists.
+ADDED = {"added": True, "added_number": b"\x05", "added_string": b"\x03ab", "added_bytes": b"\x03a\0b", "added_list": b"\x02\x01\x7f",
+         "added_later": b"\x02\xff\xff"}
+ADDED_NAMES = ["added_later:q", "added_number:n", "added", "added_string:s", "added_bytes:x", "added_list:l", "never", "never_number:n", "float:f"]
+TYPED = {"added_text:t": b"\0\x05other", "added_breakdown:b": b"\x01\x05\0\0\0\0\0", "added_backends:h": b"\x02\0\0"}
 VALUED = {which: {"added": 7} for which in ("parts", "phases", "resources", "losses")}
-LATER = {"statement": {**ADDED, "added_table": b"\xff\xff\xff"}, "wait": {**ADDED, "added_table": b""}, "backend": ADDED, **VALUED}
+LATER = {**dict.fromkeys(("statement", "wait"), {**ADDED, **{name[:-2]: value for name, value in TYPED.items()}}), "backend": ADDED, **VALUED}
 
 
 @pytest.mark.parametrize("layout, extra", [
     ({which: names[::-1] for which, names in LAYOUT.items()}, {}),
     ({which: ["added", *names[::2], "never", *names[1::2]] if which in ("plan", *VALUED) else
-      [*names[5:], *ADDED_NAMES, *names[:5]] + ["added_table:q"] * (which != "backend") for which, names in LAYOUT.items()} |
+      [*ADDED_NAMES, *names[5:], *(TYPED if which != "backend" else ()), *names[:5]] for which, names in LAYOUT.items()} |
      {"tables": ["one", "other"]}, LATER)], ids=["moved", "added"])
 def test_layout_of_another_version(made, layout, extra):
     """Members and elements are found by their names; those that are unknown are skipped."""
@@ -133,6 +136,42 @@ def test_layout_of_another_version(made, layout, extra):
     for form in FORMS:
         shown, wanted = Replayed(other, *form), Replayed(made, *form)
         assert (shown.stdout, shown.stderr) == (wanted.stdout, wanted.stderr), form
+
+
+def test_texts_of_unknown_members():
+    """Are in the dictionary of texts."""
+    made = Made(layout={**LAYOUT, "wait": ["comment:t", *LAYOUT["wait"]]}, extra={"wait": {"comment": b"\0\x05other"}})
+    session = made.session(made.server())
+    made.wait(session)
+    made.statement(session, "delete from t where a = 8", ms=2)
+    made.statement(session, (2, 24, 1, "77"), ms=2)
+    assert [one["query"] for one in Replayed(made, "-m", "0", "--json").statements] == ["delete from t where a = 8", "delete from t where a = 77"]
+
+
+def test_more_elements_than_are_kept():
+    """The rest of a list; holders are counted."""
+    made = Made()
+    session = made.session(made.server())
+    made.wait(session, cycle=range(1, 20), tag=(1, 2, 3, 4, 5), outcome="deadlock", more=2, holders=[holder(pid) for pid in range(1, 12)])
+    made.statement(session, "select 1", ms=9, why={}, calls={f"syscall_{n}": (1, 1) for n in range(900, 912)})
+    wait, = Replayed(made, "locks", "-m", "0", "--json").waits
+    assert (wait["cycle"], wait["tag"], wait["more_holders"]) == (list(range(1, 17)), [1, 2, 3, 4], 5)
+    assert [one["pid"] for one in wait["holders"]] == list(range(1, 9))
+    statement, = Replayed(made, "-m", "0", "--json", "--why").statements
+    assert [one["call"] for one in statement["waits"]] == [f"syscall_{n}" for n in range(900, 908)] and statement["query"] == "select 1"
+
+
+def test_layout_in_a_later_block(made):
+    """Counts for nothing, and neither does one that is too long."""
+    def option(value):
+        body = recording_maker.string("layout") + recording_maker.string(value)
+        return recording_maker.number(1) + recording_maker.number(len(body)) + body
+
+    other = make()
+    for block in other.blocks[1:]:
+        block.events.insert(0, option("statement text:t"))
+    other.blocks[0].events.insert(0, option("statement text:t" + " x" * 10000))
+    assert Replayed(other, *FORMS[0]).stdout == Replayed(made, *FORMS[0]).stdout
 
 
 def test_without_a_start(made, tmp_path):
@@ -144,6 +183,10 @@ def test_without_a_start(made, tmp_path):
     other = make({which: names[::-1] for which, names in LAYOUT.items()})
     (tmp_path / "other.rec").write_bytes(other.bytes()[start:])
     refused(run("replay", tmp_path / "other.rec"), "the start is missing, and it was written by another version")
+    data = bytearray(other.bytes())
+    data[80] ^= 1
+    (tmp_path / "other.rec").write_bytes(data)
+    refused(run("replay", tmp_path / "other.rec"), "the start is missing, and it was written by another version")
 
 
 def old_recording(folder, number):
@@ -154,7 +197,7 @@ def old_recording(folder, number):
 
 @pytest.mark.parametrize("version", sorted({name.split(".")[0] for name in os.listdir(OLD)}))
 def test_old_recording(tmp_path, version):
-    """That of an earlier release, from a PostgreSQL server, prints the same as then."""
+    """Of version 1: from a PostgreSQL server, and with each member that it had. They print the same as then."""
     path = old_recording(tmp_path, version)
     with open(os.path.join(OLD, f"{version}.txt"), encoding="utf-8") as f:
         forms = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)+)", f.read(), re.M)

@@ -113,11 +113,9 @@ class Cursor:
             return self.number()
         if letter == "s":
             return self.string()
-        if letter == "x":
-            return self.bytes(self.number())
         if letter == "l":
             return self.numbers(self.number())
-        raise Invalid(f"a value of type {letter}")
+        return self.bytes(self.number())
 
 
 def rfc3339(ns):
@@ -168,17 +166,12 @@ class Decoder:
                 yield found
 
     def members(self, c, which):
-        """Those of an event, by name; flags are True. An unknown type ends what can be read."""
+        """Those of an event, by name; flags are True."""
         names, flags, found = self.layout[which], c.number(), {}
         if flags >> len(names):
             raise Invalid("a flag without a name")
         for name, _, letter in (names[i].partition(":") for i in range(len(names)) if flags >> i & 1):
-            if letter in ("", "n", "s", "x", "l"):
-                found[name] = c.value(letter) if letter else True
-            elif letter in self.READ_MEMBER:
-                found[name] = self.READ_MEMBER[letter](self, c)
-            else:
-                break
+            found[name] = self.READ_MEMBER[letter](self, c) if letter in self.READ_MEMBER else c.value(letter) if letter else True
         return found
 
     def option(self, c):

@@ -212,9 +212,11 @@ class Made:
         return self.session_entry(block, session) + block.start(start_ns) + number(took), start_ns, took
 
     def text(self, text, length=None):
+        """@text: or the place of another one, and what is copied of it, skipped, and inserted."""
         if text is None:
             return {"no_text": True}
-        base = {"text": number(0) + counted(octets(text))}
+        base = {"text": numbers(text[0], 1, *text[1:3]) + counted(octets(text[3])) if isinstance(text, tuple) else
+                        number(0) + counted(octets(text))}
         return {**base, "whole": True} if length is None else {**base, "truncated": True, "query_bytes": number(length)}
 
     def statement(self, session, text, ms=1, at=None, rows=None, error=None, errno=0, status=True, changed=None, examined=None,

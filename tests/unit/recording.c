@@ -549,7 +549,7 @@ static void make_transaction(struct statement *s, struct transaction *t)
 	t->statements = t->counted ? random_number(64) : 0;
 	t->idle_ns = t->counted ? random_number(64) : 0;
 	s->transaction = t;
-	s->running = t->open;
+	s->running = random_below(2);
 	s->prepare = s->has_status = s->has_rows = s->has_counts = false;
 	s->has_examined = s->has_lock = s->has_index = s->has_plan = false;
 	s->plan = 0;
@@ -583,6 +583,9 @@ static void round_trip(void)
 				transactions++;
 			}
 			encode_statement(&writer.encode, &s);
+			/* An open one is a running one, for the readers. */
+			if (s.transaction)
+				s.running = t.open;
 			print_statement(&sink, &s);
 			statements++;
 		} else {
