@@ -69,8 +69,8 @@ static void decode_other_why(struct decode *d, struct decoder *body)
 	d->why = why;
 }
 
-/* Skip the value of an unknown member of @type, which may be a later one. */
-static void decode_skip(struct decode *d, struct decoder *body, char type)
+/* Skip a value of @type, which may be a later one, of an unknown member of the file's list @of. */
+static void decode_skip(struct decode *d, struct decoder *body, enum layout_of of, char type)
 {
 	struct statement s = { .start_ns = 0 };
 	size_t len;
@@ -94,7 +94,11 @@ static void decode_skip(struct decode *d, struct decoder *body, char type)
 		decode_other_why(d, body);
 		break;
 	case MEMBER_BACKENDS:
-		decode_backends(d, body, NULL, 0);
+		/* A backend has none: nested ones could exhaust the stack. */
+		if (of == LAYOUT_BACKEND)
+			body->failed = true;
+		else
+			decode_backends(d, body, NULL, 0);
 		break;
 	default:
 		decode_bytes(body, decode_number(body));
@@ -160,7 +164,7 @@ static void decode_members(struct decode *d, struct decoder *body, enum layout_o
 		if (list->member[i])
 			decode_member(d, body, list->member[i], event);
 		else
-			decode_skip(d, body, list->type[i]);
+			decode_skip(d, body, of, list->type[i]);
 	}
 }
 

@@ -161,6 +161,17 @@ def test_more_elements_than_are_kept():
     assert [one["call"] for one in statement["waits"]] == [f"syscall_{n}" for n in range(900, 908)] and statement["query"] == "select 1"
 
 
+@pytest.mark.parametrize("depth", [1, 1000000])
+def test_backends_within_backends(tmp_path, depth):
+    """Are damage, whatever their depth: the reader has only one stack."""
+    made = Made(layout={**LAYOUT, "backend": ["more:h", *LAYOUT["backend"]]}, extra={"backend": {"more": b"\x01\x01" * depth + b"\x01\0"}})
+    session = made.session(made.server())
+    made.statement(session, "select 1", ms=2)
+    made.wait(session, holders=[holder(5)])
+    shown = run("replay", made.save(tmp_path / "nested.rec"), "locks", "-m", "0")
+    assert shown.returncode == 0 and "1 blocks are damaged" in shown.stderr and "0 waits" in shown.stderr, shown
+
+
 def test_layout_in_a_later_block(made):
     """Counts for nothing, and neither does one that is too long."""
     def option(value):
