@@ -248,19 +248,14 @@ static const struct option_row *const slow_options[] = {
 	&option_verbose, &option_help, &option_version, NULL
 };
 
-static bool is_standard(const char *path)
-{
-	return path && !strcmp(path, "-");
-}
-
 static bool format_with_others(const struct options *opts)
 {
-	return own.format && (opts->json || opts->columns.count || is_standard(own.otlp));
+	return own.format && (opts->json || opts->columns.count || output_is_standard(own.otlp));
 }
 
 static bool spans_with_others(const struct options *opts)
 {
-	return is_standard(own.otlp) && (opts->json || opts->columns.count);
+	return output_is_standard(own.otlp) && (opts->json || opts->columns.count);
 }
 
 static bool span_texts_alone(const struct options *opts)

@@ -18,11 +18,6 @@ static struct {
 	const char *openmetrics, *otlp_metrics;	/* files, "-": the standard output */
 } own;
 
-static bool is_standard(const char *path)
-{
-	return path && !strcmp(path, "-");
-}
-
 bool export_is_wanted(void)
 {
 	return own.openmetrics || own.otlp_metrics;
@@ -30,7 +25,7 @@ bool export_is_wanted(void)
 
 bool export_conflicts(int others)
 {
-	int outputs = is_standard(own.openmetrics) + is_standard(own.otlp_metrics);
+	int outputs = output_is_standard(own.openmetrics) + output_is_standard(own.otlp_metrics);
 
 	return outputs && outputs + others > 1;
 }
@@ -67,8 +62,8 @@ int export_open(struct export *export, struct loop *loop)
 	export->loop = loop;
 	if (metrics_open(&export->metrics))
 		return message_no_memory();
-	export->once = is_standard(path);
-	export->standard = export->once || is_standard(own.otlp_metrics);
+	export->once = output_is_standard(path);
+	export->standard = export->once || output_is_standard(own.otlp_metrics);
 	export->tool.path = path ? path : own.otlp_metrics;
 	export_time(export);
 	export->tool.losses = loop_losses(loop);
@@ -170,7 +165,7 @@ static void export_write(struct export *export)
 							&export->tool), own.openmetrics);
 	export->written = true;
 	otlp_metrics_put(&export->otlp, &export->metrics, &export->tool);
-	if (!is_standard(own.otlp_metrics))
+	if (!output_is_standard(own.otlp_metrics))
 		export_fail(export, otlp_metrics_flush(&export->otlp, &export->metrics),
 			    own.otlp_metrics);
 	export_warn(export);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <errno.h>
-
 #include "cli/banner.h"
 #include "cli/loop.h"
 #include "cli/source.h"

@@ -108,6 +108,11 @@ static inline void copy_piece(char *to, const char *from, size_t len)
 	}
 }
 
+bool output_is_standard(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
 void output_init(struct output *out, int fd)
 {
 	out->fd = fd;

@@ -23,6 +23,9 @@ struct output {
 	char buf[OUTPUT_SIZE];
 };
 
+/* Return whether @path, of an option or NULL, stands for the standard output. */
+bool output_is_standard(const char *path);
+
 /* Start with an empty buffer. @fd is borrowed. */
 void output_init(struct output *out, int fd);
 

@@ -403,7 +403,7 @@ static int tracer_prepare(struct tracer *t, struct error *error)
 	runtime_constant(&t->rt, "constant_threshold_ns",
 			 c->transactions && !c->both ? UINT64_MAX : c->threshold_ns);
 	runtime_constant(&t->rt, "constant_group_share",
-			 OWNER_SHARE(t->statements ? HISTOGRAM_MAX : SUMS_MAX));
+			 OWNER_SHARE(t->statements ? HISTOGRAM_MAX : LWLOCK_SUMS_MAX));
 	err = tracer_stream(t, error);
 	/* For servers that start later: the sandbox forbids to find that out. */
 	if (!err && t->locks && !c->servers.npids && !c->servers.npaths)

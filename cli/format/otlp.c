@@ -89,7 +89,7 @@ int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 	otlp_seed(otlp->random);
 	if (!uname(&name))
 		memcpy(otlp->host, name.nodename, strnlen(name.nodename, sizeof(otlp->host) - 1));
-	if (!strcmp(path, "-")) {
+	if (output_is_standard(path)) {
 		otlp->out = standard;
 		return 0;
 	}

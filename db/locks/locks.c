@@ -389,7 +389,7 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 		/* LRU: a thread that reports a row need not wait, which leaves a stale entry. */
 		{ "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row), WAITS_MAX, 0 },
 		{ "sums", BPF_MAP_TYPE_HASH, sizeof(struct lwlock_key), sizeof(struct lwlock_sum),
-		  config->sum_lwlocks ? SUMS_MAX : 1, 0 },
+		  config->sum_lwlocks ? LWLOCK_SUMS_MAX : 1, 0 },
 	};
 	struct runtime *rt = config->runtime;
 	struct locks *l = calloc(1, sizeof(*l));
@@ -500,11 +500,11 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 	struct lwlock_key keys[2];
 	size_t n = 0;
 
-	*sums = calloc(SUMS_MAX, sizeof(**sums));
+	*sums = calloc(LWLOCK_SUMS_MAX, sizeof(**sums));
 	if (!*sums)
 		return -ENOMEM;
 	/* Elements are never deleted, so the order of keys is stable. */
-	while (n < SUMS_MAX && !sys_map_next(l->sums, n ? &keys[0] : NULL, &keys[1])) {
+	while (n < LWLOCK_SUMS_MAX && !sys_map_next(l->sums, n ? &keys[0] : NULL, &keys[1])) {
 		struct lwlock_count *count = &(*sums)[n];
 		const struct target *target;
 

@@ -24,7 +24,7 @@ struct lwlock_count {
 	struct lwlock_sum sum;
 };
 
-#define SUMS_MAX	16384		/* LWLock tranches and modes */
+#define LWLOCK_SUMS_MAX	16384		/* LWLock tranches and modes */
 
 /* All of it is borrowed, until locks_close(). */
 struct locks_config {
