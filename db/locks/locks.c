@@ -495,6 +495,16 @@ void locks_running(struct locks *l)
 	}
 }
 
+/* Return the engine of LWLocks. A target may be gone, and its sums remain. */
+static const struct engine *lwlock_engine(void)
+{
+	size_t i = 0;
+
+	while (!engine_table[i]->has_lwlocks)
+		i++;
+	return engine_table[i];
+}
+
 ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 {
 	struct lwlock_key keys[2];
@@ -506,13 +516,11 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 	/* Elements are never deleted, so the order of keys is stable. */
 	while (n < LWLOCK_SUMS_MAX && !sys_map_next(l->sums, n ? &keys[0] : NULL, &keys[1])) {
 		struct lwlock_count *count = &(*sums)[n];
-		const struct target *target;
 
 		keys[0] = keys[1];
-		target = locks_target(l, keys[1].target_id);
-		if (!target || sys_map_lookup(l->sums, &keys[1], &count->sum))
+		if (sys_map_lookup(l->sums, &keys[1], &count->sum))
 			break;
-		count->engine = target->engine;
+		count->engine = lwlock_engine();
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
 		lwlock_name(count->engine->lock_ops,
