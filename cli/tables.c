@@ -92,9 +92,6 @@ static void tables_losses(struct output *out)
 		json_string(out, ",\"help\":\"", loss_rows[i].help);
 		output_char(out, '}');
 	}
-	output_string(out, "],\"losses_by_user\":[");
-	for (unsigned int i = 0; i < COUNTERS; i++)
-		tables_name(out, i, loss_of_counter(i));
 }
 
 static void tables_breakdown(struct output *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What was seen, and what was lost of it. A loss is one row of loss_rows[] in loss.c: the summary,
- * JSON, metrics, the report and the check of docs/json.schema.json go by it.
+ * JSON, metrics, the report and the check of the manual go by it.
  */
 #ifndef DB_LOSS_H
 #define DB_LOSS_H

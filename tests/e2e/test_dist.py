@@ -149,9 +149,9 @@ def test_bare_file(release):
 
 
 def documents():
-    """README.md and the documents that it refers to."""
-    return {"README.md", "CHANGELOG.md", "SECURITY.md",
-            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith((".md", ".json")))}
+    """README.md, the documents that it refers to, and the schema of JSON."""
+    return {"README.md", "CHANGELOG.md", "SECURITY.md", "docs/json.schema.json",
+            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))}
 
 
 UNITS = {"dbslower.service", "dbslower-metrics.service"}

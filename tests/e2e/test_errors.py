@@ -15,7 +15,6 @@ import bpf_objects
 from cluster import server_bindir, wait_for
 from requirements import need_root
 from seccomp import deny
-from statements import KEYS, LOST_KEYS
 from tool import COMPLETION, DBSLOWER, ROOT, refused, run, run_other
 
 MAN = os.path.join(ROOT, "cli", "dbslower.8")
@@ -376,14 +375,6 @@ def test_man_page_lint():
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "style", MAN], capture_output=True, text=True)
     faults = [line for line in done.stdout.splitlines() if "referenced manual not found" not in line]
     assert not faults, "\n".join(faults)
-
-
-def test_man_page_json_keys():
-    """Every key of the JSON that test_postgres.py asks for is explained."""
-    with open(MAN) as f:
-        man = f.read()
-    words = set(re.findall(r"\w+", man))
-    assert not (KEYS | LOST_KEYS) - words, f"not in the man page: {(KEYS | LOST_KEYS) - words}"
 
 
 @pytest.mark.parametrize("command, letter, name, rest", [

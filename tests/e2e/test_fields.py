@@ -13,13 +13,6 @@ def columns():
     return [name for name, row in fields("column") if row["of"] != TRANSACTIONS]
 
 
-def members():
-    """In the order of the output: every record has a type, and the time and the server are in its head."""
-    found = [name for name, row in fields("json") if row["of"] != TRANSACTIONS]
-    assert found[0] == "time"
-    return ["type", "time", "server", *found[1:]]
-
-
 def attributes():
     found = fields("attribute")
     assert len({row["position"] for _, row in found}) == len(found), "a position twice"
@@ -54,10 +47,6 @@ COMP_WORDS=(dbslower -o ""); COMP_CWORD=2; _dbslower; printf '%s\\n' "${{COMPREP
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PATH": path + ":" + os.environ["PATH"]})
     assert done.returncode == 0 and sorted(done.stdout.split()) == sorted(columns()), done
-
-
-def test_members_of_the_man_page():
-    assert man_items(man_section("JSON")) == members()
 
 
 def test_attributes_of_the_man_page():

@@ -54,7 +54,8 @@ def suite(tmp_path):
     """suite(TEXT, ARGS...) runs ci/test on a test file of this text. Return the CompletedProcess and the tests that ran."""
     for folder in ("ci", "tests/e2e"):
         os.makedirs(tmp_path / folder)
-    shutil.copy(os.path.join(ROOT, "ci", "test"), tmp_path / "ci")
+    for name in ("test", "schema"):
+        shutil.copy(os.path.join(ROOT, "ci", name), tmp_path / "ci")
     shutil.copy(os.path.join(TESTS, "conftest.py"), tmp_path / "tests")
     for folder in ("tests/lib", "docs", "cli"):	# what its modules read
         os.symlink(os.path.join(ROOT, folder), tmp_path / folder)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Validate objects of --json against docs/json.schema.json."""
+"""Validate objects of --json against the schema that ci/schema makes of docs/json.md."""
 
 import json
 import os
+import subprocess
+import sys
 
 try:
     import jsonschema
@@ -11,8 +13,7 @@ except ImportError:
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-with open(os.path.join(ROOT, "docs", "json.schema.json"), encoding="utf-8") as f:
-    SCHEMA = json.load(f)
+SCHEMA = json.loads(subprocess.check_output([sys.executable, os.path.join(ROOT, "ci", "schema")]))
 
 
 def members():
@@ -56,7 +57,7 @@ def complaint(found):
 
 
 def validate(found, line):
-    """ValueError: the object, which is the line, is not as docs/json.schema.json states."""
+    """ValueError: the object, which is the line, is not as docs/json.md states."""
     alike = hash(line.translate(None, b"0123456789"))	# most lines differ in numbers alone
     if jsonschema is None or alike in lines:
         return
@@ -64,6 +65,6 @@ def validate(found, line):
     if shape not in valid:
         why = complaint(found)
         if why:
-            raise ValueError(f"not as in docs/json.schema.json: {why[:2000]}")
+            raise ValueError(f"not as in docs/json.md: {why[:2000]}")
         valid.add(shape)
     lines.add(alike)

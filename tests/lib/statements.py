@@ -5,11 +5,9 @@ import re
 import signal
 
 ROW = re.compile(r"(?P<time>-?\d+\.\d{6}) +(?P<pid>\d+) +(?P<ms>\d+\.\d{3}) (?P<query>.*)")
-# The keys of a statement of PostgreSQL in JSON, and of what the summary counts as lost.
+# The keys of a statement of PostgreSQL in JSON.
 KEYS = {"type", "time", "server", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
         "query", "query_bytes", "truncated"}
-LOST_KEYS = {"ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable",
-             "text_truncated"}
 
 
 def with_tag(traced, tag):

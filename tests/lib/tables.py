@@ -7,7 +7,7 @@ import re
 
 from tool import run
 
-STATEMENTS, TRANSACTIONS = 1, 2		# what has a column; 0: both
+TRANSACTIONS = 2		# what has a column; 1: statements, 0: both
 
 
 @functools.cache

@@ -45,7 +45,7 @@ def arguments(args):
 def parsed(lines, valid=0):
     """
     The objects of lines of --json, which are bytes or text; the first ones have been found valid. ValueError: a line is
-    not JSON, or not as docs/json.schema.json states.
+    not JSON, or not as docs/json.md states.
     """
     found = []
     for number, line in enumerate(lines):
