@@ -16,6 +16,7 @@ import os
 import re
 
 from recording import END, EVENTS, HEAD, LWLOCK_MODES, MAGIC, MODES, START, STATES, VERSION, WORD, crc32c
+from tables import tables
 from tool import ROOT
 
 ID = 0x1122334455667788
@@ -26,12 +27,19 @@ BLOCK = 64 << 10
 DIALECTS = {"postgresql": 0, "mysql": 1, "mariadb": 1}
 
 
+def page(name):
+    with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as f:
+        return f.read()
+
+
 def documented_layout():
-    """The lists of docs/recording.md, whose lines are broken there."""
-    with open(os.path.join(ROOT, "docs", "recording.md"), encoding="utf-8") as f:
-        lines = re.search(r"<!-- layout -->\n((?: {4}.*\n)+)", f.read())[1]
+    """The lists of docs/recording.md, whose lines are broken there, and those with names of JSON."""
+    lines = re.search(r"<!-- layout -->\n((?: {4}.*\n)+)", page("recording.md"))[1]
     lists = [line.split() for line in lines.replace("\n        ", " ").splitlines()]
-    return {name: names for name, *names in lists}
+    plan = re.search(r"^\| `query_plan` \|.*?: (.*?) \|", page("json.md"), re.M)[1]
+    return {name: names for name, *names in lists} | {
+        "parts": tables()["parts"], "phases": tables()["phases"], "resources": tables()["use"],
+        "plan": re.findall(r"`(\w+)`", plan), "losses": [row["name"] for row in tables()["losses"]]}
 
 
 LAYOUT = documented_layout()
