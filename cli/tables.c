@@ -89,7 +89,6 @@ static void tables_losses(struct output *out)
 	for (size_t i = 0; i < LOSSES; i++) {
 		tables_row(out, i, "name", loss_rows[i].name);
 		json_string(out, ",\"words\":\"", loss_rows[i].words);
-		json_string(out, ",\"help\":\"", loss_rows[i].help);
 		output_char(out, '}');
 	}
 }

@@ -4,55 +4,8 @@
 #include "base/base.h"
 #include "loader/runtime.h"
 
-const struct loss_row loss_rows[LOSSES] = {
-	[LOSS_RING_FULL] = {
-		"ring_full", "events (buffer full)",
-		"records that did not fit into the ring buffer", 0, LOST_RING_FULL,
-	},
-	[LOSS_TABLE_FULL] = {
-		"table_full", "probe hits (table full)",
-		"steps of statements, or groups, beyond the capacity of a kernel's table", 0,
-		LOST_TABLE_FULL,
-	},
-	[LOSS_WHO_UNKNOWN] = {
-		"who_unknown", "session records",
-		"statements whose user, database and client did not fit", LOSSES_OF_SESSIONS,
-		LOST_WHO,
-	},
-	[LOSS_START_WITHOUT_END] = {
-		"start_without_end", "starts without an end",
-		"statements whose end was not observed", LOSSES_OF_SESSIONS, LOST_START_WITHOUT_END,
-	},
-	[LOSS_END_WITHOUT_START] = {
-		"end_without_start", "ends without a start",
-		"ends of statements whose start was dropped", LOSSES_OF_SESSIONS,
-		LOST_END_WITHOUT_START,
-	},
-	[LOSS_TEXT_UNREADABLE] = {
-		"text_unreadable", "unreadable texts", "statements without their text",
-		LOSSES_OF_TEXTS, 0,
-	},
-	[LOSS_TEXT_TRUNCATED] = {
-		"text_truncated", "truncated texts",
-		"statements with only the beginning of their text", LOSSES_OF_TEXTS, 0,
-	},
-	[LOSS_VALUE_UNREADABLE] = {
-		"value_unreadable", "unknown values", "numbers that could not be read or computed",
-		LOSSES_OF_VALUES, 0,
-	},
-	[LOSS_UNDECIDED] = {
-		"undecided", "hits (unknown values in the filter)",
-		"hits that the filter could not decide", LOSSES_OF_VALUES, LOST_UNDECIDED,
-	},
-	[LOSS_TEXT_DROPPED] = {
-		"text_dropped", "texts (overhead limit)",
-		"printed statements whose text was left out", LOSSES_OF_LIMIT, 0,
-	},
-	[LOSS_WHY_DROPPED] = {
-		"why_dropped", "time breakdowns (overhead limit)",
-		"printed statements whose time breakdown was left out", LOSSES_OF_LIMIT, 0,
-	},
-};
+#define LOSS_ROW(loss, ...) [LOSS_ ## loss] = { __VA_ARGS__ },
+const struct loss_row loss_rows[LOSSES] = { LOSS_ROWS(LOSS_ROW) };
 
 void loss_count(struct summary *summary, const struct runtime *rt, uint32_t first)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What was seen, and what was lost of it. A loss is one row of loss_rows[] in loss.c: the summary,
- * JSON, metrics, the report and the check of the manual go by it.
+ * What was seen, and what was lost of it. A loss is one row of LOSS_ROWS(): the summary, JSON,
+ * metrics, recordings, the report and the check of the manual go by it.
  */
 #ifndef DB_LOSS_H
 #define DB_LOSS_H
@@ -15,26 +15,40 @@
 struct runtime;
 struct target;
 
-/* In the order of the output. */
-enum loss {
-	LOSS_RING_FULL, LOSS_TABLE_FULL, LOSS_WHO_UNKNOWN, LOSS_START_WITHOUT_END,
-	LOSS_END_WITHOUT_START, LOSS_TEXT_UNREADABLE, LOSS_TEXT_TRUNCATED, LOSS_VALUE_UNREADABLE,
-	LOSS_UNDECIDED, LOSS_TEXT_DROPPED, LOSS_WHY_DROPPED,
-	LOSSES
-};
-
 /* Groups of losses that a command has, beside those of the buffer and the tables. */
 #define LOSSES_OF_SESSIONS	0x1	/* sessions, and starts and ends of statements */
 #define LOSSES_OF_TEXTS		0x2
 #define LOSSES_OF_VALUES	0x4	/* values and conditions of probes */
 #define LOSSES_OF_LIMIT		0x8	/* left out for an overhead limit */
 
+/*
+ * One row each, in the order of the output: the name in enum loss; in JSON and metrics; the words
+ * in messages, unit and reason; the groups, 0: of each command; enum counter of the programs, 0:
+ * counted in user space. The manual explains them.
+ */
+#define LOSS_ROWS(ROW)								\
+	ROW(RING_FULL, "ring_full", "events (buffer full)", 0, LOST_RING_FULL)	\
+	ROW(TABLE_FULL, "table_full", "probe hits (table full)", 0, LOST_TABLE_FULL) \
+	ROW(WHO_UNKNOWN, "who_unknown", "session records", LOSSES_OF_SESSIONS, LOST_WHO) \
+	ROW(START_WITHOUT_END, "start_without_end", "starts without an end",	\
+	    LOSSES_OF_SESSIONS, LOST_START_WITHOUT_END)				\
+	ROW(END_WITHOUT_START, "end_without_start", "ends without a start",	\
+	    LOSSES_OF_SESSIONS, LOST_END_WITHOUT_START)				\
+	ROW(TEXT_UNREADABLE, "text_unreadable", "unreadable texts", LOSSES_OF_TEXTS, 0) \
+	ROW(TEXT_TRUNCATED, "text_truncated", "truncated texts", LOSSES_OF_TEXTS, 0) \
+	ROW(VALUE_UNREADABLE, "value_unreadable", "unknown values", LOSSES_OF_VALUES, 0) \
+	ROW(UNDECIDED, "undecided", "hits (unknown values in the filter)",	\
+	    LOSSES_OF_VALUES, LOST_UNDECIDED)					\
+	ROW(TEXT_DROPPED, "text_dropped", "texts (overhead limit)", LOSSES_OF_LIMIT, 0) \
+	ROW(WHY_DROPPED, "why_dropped", "time breakdowns (overhead limit)", LOSSES_OF_LIMIT, 0)
+
+#define LOSS_OF_ROW(loss, ...) LOSS_ ## loss,
+enum loss { LOSS_ROWS(LOSS_OF_ROW) LOSSES };
+#undef LOSS_OF_ROW
+
 struct loss_row {
-	const char *name;	/* in JSON and metrics */
-	const char *words;	/* in messages: unit and reason, "events (buffer full)" */
-	const char *help;	/* what is counted */
-	unsigned int group;	/* LOSSES_OF_*; 0: of each command */
-	unsigned int counter;	/* enum counter of the programs; 0: counted in user space */
+	const char *name, *words;
+	unsigned int group, counter;
 };
 
 extern const struct loss_row loss_rows[LOSSES];

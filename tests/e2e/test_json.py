@@ -119,10 +119,11 @@ def test_names_in_tables(name):
 
 @pytest.mark.parametrize("name, first", [("parts", "cpu"), ("losses", "ring_full")])
 def test_names_in_the_manual(name, first):
-    """Those that the page leaves to the manual."""
+    """Those that the page leaves to the manual, and the words of losses in messages."""
     items = re.search(rf"^\.It Cm {first}$.*?^\.El$", source("cli", "dbslower.8"), re.M | re.S)[0]
     found = re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", items, re.M)))
     assert found == [one if isinstance(one, str) else one["name"] for one in tables()[name]]
+    assert re.findall(r"^\.Qq (.*?)(?: :)?$", items, re.M) == [one["words"] for one in tables()[name] if "words" in one]
 
 
 def test_doctor_prints_one_object():

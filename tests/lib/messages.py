@@ -65,12 +65,11 @@ def normal(text):
 
 
 def from_tables():
-    """The kinds of errors with their causes, the remedies by the state of the host, and the words of losses."""
+    """The kinds of errors with their causes, and the remedies by the state of the host."""
     for row in tables()["messages"][1:]:
         subject, cause = row["subject"], row.get("cause")
         yield f"{subject}{'…' if subject.endswith(' ') else ''}: {cause}" if cause else subject
     yield from (one.replace("; ", ", ") for one in tables()["remedies"])
-    yield from (row["words"] for row in tables()["losses"])
 
 
 def message_c(text):

@@ -26,7 +26,6 @@ NOTEDUMP = os.path.join(BUILD, "tests", "lib", "notedump")
 FORCE = os.environ.get("FORCE")		# a fallback that all commands that trace are to use, for a run of the whole suite
 TRACE_NOT = ("doctor", "help", "list", "ps", "replay", "report", "--complete", "--help", "-h", "--tables", "--version", "-V")
 PIPE_BYTES = 1 << 20	# after a signal, what nobody reads for a second is dropped
-LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable")
 
 
 def image(folder):
@@ -226,9 +225,9 @@ class Tool:
         return found[0]
 
     def lost(self):
-        """Return the losses of the summary, without truncated texts."""
-        lost = self.summary["lost"]
-        return {key: lost[key] for key in LOSSES if lost[key]}
+        """Return the losses of the summary, without texts that were truncated or left out for an overhead limit."""
+        intended = {"text_truncated", "text_dropped", "why_dropped"}
+        return {name: count for name, count in self.summary["lost"].items() if count and name not in intended}
 
     def rows(self):
         """The rows of the text form, without its header."""
