@@ -161,6 +161,22 @@ def test_more_elements_than_are_kept():
     assert [one["call"] for one in statement["waits"]] == [f"syscall_{n}" for n in range(900, 908)] and statement["query"] == "select 1"
 
 
+def test_values_out_of_range():
+    """A state that is not known is none; a member without a name is damage, as its value has no end."""
+    made = Made(extra={"statement": {"state": b"\x63"}})
+    session = made.session(made.server())
+    made.transaction(session, "select 1", ms=5)
+    one, = Replayed(made, "transactions", "-m", "0", "--json").of("transaction")
+    assert one["query"] == "select 1" and "state" not in one
+    made = Made()
+    made.statement(session, "select 1", ms=5)
+    block = made.blocks[-1]
+    block.add(6, made.begin(block, session, None, 5)[0], recording_maker.number(1 << len(LAYOUT["statement"])), b"\1")
+    made.statement(session, "select 2", ms=5)
+    shown = Replayed(made, "-m", "0", "--json")
+    assert [one["query"] for one in shown.statements] == ["select 1"] and "1 blocks are damaged" in shown.stderr
+
+
 @pytest.mark.parametrize("depth", [1, 1000000])
 def test_backends_within_backends(tmp_path, depth):
     """Are damage, whatever their depth: the reader has only one stack."""
