@@ -14,6 +14,7 @@
 #define LOCK_FAILED	0x04	/* the lock was not granted */
 #define LOCK_DEADLOCK	0x08	/* .. because of a deadlock */
 #define LOCK_JOINED	0x10	/* began before tracing, at an unknown time */
+#define LOCK_CUT	0x20	/* the text behind the record is incomplete */
 
 /* PostgreSQL's wait event: the class from bit 24 on; of LWLocks, the tranche in the low bits. */
 #define LWLOCK_CLASS	0x01
@@ -28,7 +29,10 @@
 
 #define LOCK_NAME	64
 
-/* A wait. Map "waits" holds one per waiting thread, which is also the record that is sent. */
+/*
+ * A wait. Map "waits" holds one per waiting thread, which is also the record that is sent; behind
+ * EVENT_LOCK_WAIT is the text of the statement that waits, without a NUL, if it could be read.
+ */
 struct event_lock {
 	struct event_head head;
 	__u32 target_id;
@@ -43,7 +47,8 @@ struct event_lock {
 	__u32 kind, mode;
 	__u32 flags;
 	__u32 counted;		/* 1 + number of the owner for whom it is in the map; or 0 */
-	__u32 uid, reserved;	/* of the process's user */
+	__u32 uid;		/* of the process's user */
+	__u32 text_len;		/* bytes of the text behind the record */
 	char name[LOCK_NAME];
 };
 

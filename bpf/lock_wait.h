@@ -8,9 +8,16 @@
 
 ARGUMENT(kind);
 ARGUMENT(mode);
+ARGUMENT(text);		/* address of the statement's text; 0: not available */
+ARGUMENT(length);	/* its length; 0: it ends with a NUL */
+
+CONSTANT(lock_text_bytes);	/* bytes of a text that are sent */
+CONSTANT(lock_text_size);	/* the same + 2: for a NUL, and to detect a longer text */
 
 MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
 MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
+MAP(wait_texts);	/* hash: u64 thread → struct event_lock and its text, being composed */
+MAP(wait_blank);	/* array of one: such a value, all zero */
 
 #define WAIT_LWLOCK	(1ULL << 32)
 
@@ -39,6 +46,47 @@ static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wa
 static __attribute__((noinline)) void wait_send(void *ctx, struct event_lock *wait)
 {
 	send(ctx, wait, sizeof(*wait));
+}
+
+/* Read the statement's text behind the record @wait. */
+INLINE void wait_text(void *ctx, struct event_lock *wait)
+{
+	const char *text = (const char *)arg_text(ctx);
+	__u64 length = arg_length(ctx);
+	long n;
+
+	if (length) {
+		if (bpf_probe_read_user(wait + 1, at_most(length, VALUE(lock_text_bytes)), text))
+			return;
+	} else {
+		n = bpf_probe_read_user_str(wait + 1, VALUE(lock_text_size), text);
+		length = n > 0 ? n - 1 : 0;
+	}
+	if (length > VALUE(lock_text_bytes))
+		wait->flags |= LOCK_CUT;
+	wait->text_len = at_most(length, VALUE(lock_text_bytes));
+}
+
+/*
+ * Send that @wait of the thread @key begins, with the text of its statement: when user space reads
+ * the thread's memory, it may already run the next one.
+ */
+static __attribute__((noinline)) void wait_announce(void *ctx, __u64 key, struct event_lock *wait)
+{
+	struct event_lock *record = 0;
+	__u32 zero = 0;
+	void *blank = arg_text(ctx) ? bpf_map_lookup_elem(wait_blank, &zero) : 0;
+
+	if (blank && !bpf_map_update_elem(wait_texts, &key, blank, BPF_ANY))
+		record = bpf_map_lookup_elem(wait_texts, &key);
+	if (!record) {
+		wait_send(ctx, wait);
+		return;
+	}
+	*record = *wait;
+	wait_text(ctx, record);
+	send(ctx, record, sizeof(*record) + at_most(record->text_len, VALUE(lock_text_bytes)));
+	bpf_map_delete_elem(wait_texts, &key);
 }
 
 static __attribute__((noinline)) void wait_keep(__u64 key, struct event_lock *wait)

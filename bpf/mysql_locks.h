@@ -39,7 +39,7 @@ PROGRAM(session_wait)
 		bpf_map_delete_elem(rows, &key);
 	}
 	wait_keep(key, &wait);
-	wait_send(ctx, &wait);
+	wait_announce(ctx, key, &wait);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ PROGRAM(lock_start)
 	}
 	wait_keep(key, &wait);
 	if (wait.address)
-		wait_send(ctx, &wait);
+		wait_announce(ctx, key, &wait);
 	return 0;
 }
 
@@ -84,7 +84,7 @@ PROGRAM(lock_queue)
 	if (!wait || wait->address)
 		return 0;
 	wait->address = arg_lock(ctx);
-	wait_send(ctx, wait);
+	wait_announce(ctx, key, wait);
 	return 0;
 }
 

@@ -208,8 +208,8 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	if (size < sizeof(*session))
 		return 0;
 	if (session->head.type == EVENT_LOCK_WAIT || session->head.type == EVENT_LOCK_END) {
-		if (t->locks && size >= sizeof(struct event_lock))
-			locks_record(t->locks, data);
+		if (t->locks)
+			locks_record(t->locks, data, size);
 		return 0;
 	}
 	target = target_by_id(t->discover.targets, t->discover.ntargets, session->target_id);
@@ -321,7 +321,9 @@ static int tracer_stream(struct tracer *t, struct error *error)
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
 	if (!t->statements)
-		record_max = sizeof(struct event_lock);
+		record_max = 0;
+	if (t->locks && record_max < locks_record_max(t->locks))
+		record_max = locks_record_max(t->locks);
 	return runtime_stream(&t->rt, RING_MIN, record_max, error);
 }
 

@@ -21,6 +21,8 @@
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 #define FORGET_NS	500000000u	/* no thread ID is reused within this time */
+#define TEXT_MAX	16384u		/* bytes of a text that a program sends */
+#define TEXTS_MAX	256		/* waits that begin at once */
 
 struct locks {
 	struct locks_config config;
@@ -168,6 +170,26 @@ static void waiter_name(struct locks *l, struct lock_waiter *w, const struct loc
 	w->named = *w->who.user || engine->identify;
 }
 
+/*
+ * Of what was read of a waiting backend, replace the statement by that when the wait began, which
+ * the program has read: of the thread's memory it is only the rest of a long one. Without that, it
+ * is known if the wait still lasts: @waits.
+ */
+static void waiter_text(const struct lock_waiter *w, bool waits, struct lock_backend *self)
+{
+	size_t len = w->event.text_len;
+
+	if (w->text ? self->len > len && w->event.flags & LOCK_CUT &&
+		      !memcmp(self->text, w->text, len) : waits)
+		return;
+	free(self->text);
+	self->text = w->text ? malloc(len) : NULL;
+	self->len = self->text ? len : 0;
+	self->cut = w->event.flags & LOCK_CUT;
+	if (self->text)
+		memcpy(self->text, w->text, len);
+}
+
 /* Return whether the wait still lasts, or it is unknown: as for locks_process(). */
 static bool waiter_waits(const struct locks *l, const struct lock_waiter *w)
 {
@@ -191,6 +213,7 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 	};
 	struct lock_info info;
 	void *state;
+	bool waits;
 	int err;
 
 	state = locks_find(l, &w->event);
@@ -206,7 +229,9 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 		return -ESRCH;
 	}
 	/* The memory may have been that of a later time: others have got the lock. */
-	if (!waiter_waits(l, w)) {
+	waits = waiter_waits(l, w);
+	waiter_text(w, waits, &info.self);
+	if (!waits) {
 		lock_info_drop(&info);
 		info.known = false;
 		err = -ENOENT;
@@ -268,7 +293,7 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 		.wall_ns = runtime_wall_ns(l->config.runtime, event->start_ns),
 		.duration_ns = event->duration_ns, .running = running,
 		.joined = event->flags & LOCK_JOINED,
-		.info = w && w->resolved ? &w->info : NULL,
+		.info = w && (w->resolved || w->text) ? &w->info : NULL,
 	};
 
 	if (running)
@@ -305,22 +330,33 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 		lock_waits_drop(&l->waiting, w);
 }
 
-void locks_record(struct locks *l, const struct event_lock *event)
+/* Add the wait that @event begins, with the text behind it. */
+static void locks_begun(struct locks *l, const struct event_lock *event)
 {
-	struct lock_waiter *w;
+	struct lock_waiter *w = lock_waits_add(&l->waiting, event);
 
-	if (!locks_target(l, event->target_id))
+	if (!w)
+		return;
+	w->text = event->text_len ? malloc(event->text_len) : NULL;
+	if (w->text)
+		memcpy(w->text, event + 1, event->text_len);
+	w->info.event = *event;
+	waiter_text(w, false, &w->info.self);
+	w->tries = RESOLVE_TRIES;
+	waiter_resolve(l, w, false);
+}
+
+void locks_record(struct locks *l, const struct event_lock *event, size_t size)
+{
+	if (size < sizeof(*event) || size - sizeof(*event) < event->text_len ||
+	    !locks_target(l, event->target_id))
 		return;
 	if (event->head.type == EVENT_LOCK_END) {
 		locks_ended(l, event);
 	} else if (event->flags & LOCK_LWLOCK) {
 		lwlock_state(l, event);
 	} else {
-		w = lock_waits_add(&l->waiting, event);
-		if (w) {
-			w->tries = RESOLVE_TRIES;
-			waiter_resolve(l, w, false);
-		}
+		locks_begun(l, event);
 	}
 }
 
@@ -382,12 +418,30 @@ void locks_process(struct locks *l, const struct target *target, const struct pr
 		locks_join(l, state, &event, &info);
 }
 
+/* Return the maximum length of a text that a program sends. */
+static uint32_t locks_text_bytes(const struct locks_config *config)
+{
+	uint32_t most = config->runtime->record_limit - (uint32_t)sizeof(struct event_lock);
+
+	most = most < TEXT_MAX ? most : TEXT_MAX;
+	return config->text_bytes < most ? config->text_bytes : most;
+}
+
+size_t locks_record_max(const struct locks *l)
+{
+	return sizeof(struct event_lock) + locks_text_bytes(&l->config);
+}
+
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error)
 {
+	const uint32_t text_size = locks_text_bytes(config) + 2;
+	const uint32_t record = (uint32_t)((sizeof(struct event_lock) + text_size + 7) & ~7u);
 	const struct map_def maps[] = {
 		{ "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock), WAITS_MAX, 0 },
 		/* LRU: a thread that reports a row need not wait, which leaves a stale entry. */
 		{ "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row), WAITS_MAX, 0 },
+		{ "wait_texts", BPF_MAP_TYPE_HASH, 8, record, TEXTS_MAX, 0 },
+		{ "wait_blank", BPF_MAP_TYPE_ARRAY, 4, record, 1, 0 },
 		{ "sums", BPF_MAP_TYPE_HASH, sizeof(struct lwlock_key), sizeof(struct lwlock_sum),
 		  config->sum_lwlocks ? LWLOCK_SUMS_MAX : 1, 0 },
 	};
@@ -406,6 +460,8 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	l->sums = runtime_map(rt, "sums");
 	runtime_constant(rt, "constant_sum_lwlocks", config->sum_lwlocks);
 	runtime_constant(rt, "constant_wait_share", OWNER_SHARE(WAITS_MAX));
+	runtime_constant(rt, "constant_lock_text_bytes", text_size - 2);
+	runtime_constant(rt, "constant_lock_text_size", text_size);
 	return 0;
 }
 

@@ -55,8 +55,14 @@ void locks_process(struct locks *locks, const struct target *target,
 /* Allow the full time for resolving holders again: before records, and before locks_drain(). */
 void locks_set_deadline(struct locks *locks);
 
-/* Handle a record EVENT_LOCK_WAIT or EVENT_LOCK_END; what it refers to is checked. */
-void locks_record(struct locks *locks, const struct event_lock *event);
+/*
+ * Handle a record EVENT_LOCK_WAIT or EVENT_LOCK_END of @size bytes, which is checked, as is what it
+ * refers to.
+ */
+void locks_record(struct locks *locks, const struct event_lock *event, size_t size);
+
+/* Return the maximum size of these records of @locks, in bytes. */
+size_t locks_record_max(const struct locks *locks);
 
 /* After the records: resolve what could not be before, or may have changed. */
 void locks_drain(struct locks *locks);

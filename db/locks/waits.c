@@ -25,6 +25,7 @@ void lock_waits_drop(struct lock_waits *waits, struct lock_waiter *waiter)
 	if (waiter->next)
 		waiter->next->place = waiter->place;
 	lock_info_clear(&waiter->info);
+	free(waiter->text);
 	free(waiter);
 }
 

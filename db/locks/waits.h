@@ -12,6 +12,7 @@ struct lock_waiter {
 	struct event_lock event;
 	struct lock_info info;		/* valid if ->resolved */
 	bool resolved;
+	char *text;		/* of ->event, owned; NULL: not available */
 	struct who who;			/* of the session, if ->named */
 	bool named;
 	const struct server *server;	/* borrowed; NULL: not known yet */

@@ -13,7 +13,14 @@
 	{                                                                                   \
 		.step = "start", .program = "session_wait", .function = symbol,             \
 		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
-				    { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }), \
+				    { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }, \
+				    { .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)" }, \
+				    { .name = "arg_text",                                   \
+				      .spec = "8@{_Z16thd_query_unsafeP3THD}(%arg0)" },     \
+				    { .name = "arg_length",                                 \
+				      .spec = "8@{thd_query_string+8}(%arg0)" },            \
+				    { .name = "arg_length",                                 \
+				      .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)" }),  \
 	}
 
 static const struct engine_probe mysql_probes[] = {

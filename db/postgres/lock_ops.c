@@ -16,6 +16,11 @@
 	{ .name = "arg_mode", .spec = "4@16(%arg0)", .fallback = -1 },     \
 	{ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }
 
+/* The statement that waits; a background process may have none. */
+#define TEXT_SPECS                                                          \
+	{ .name = "arg_text", .spec = "8@debug_query_string(%ip)" },       \
+	{ .name = "arg_length" }
+
 #define LWLOCK_ARGS                                                      \
 	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
 		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
@@ -63,7 +68,8 @@ static const struct engine_probe postgres_probes[] = {
 	{ .step = "removed", .program = "lock_deadlock", .function = "RemoveFromWaitQueue" },
 	{
 		.step = "queue", .program = "lock_queue", .function = "ProcSleep",
-		.args = ENGINE_ARGS({ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }),
+		.args = ENGINE_ARGS({ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 },
+				    TEXT_SPECS),
 	},
 	{
 		.step = "start", .program = "lock_start",
@@ -75,11 +81,11 @@ static const struct engine_probe postgres_probes[] = {
 			{ .name = "arg_field4", .probe_arg = 4, .fallback = -1 },
 			{ .name = "arg_kind", .probe_arg = 5, .fallback = -1 },
 			{ .name = "arg_mode", .probe_arg = 6, .fallback = -1 },
-			{ .name = "arg_lock" }),
+			{ .name = "arg_lock" }, TEXT_SPECS),
 	},
 	{
 		.step = "start", .program = "lock_start", .function = "ProcSleep",
-		.args = ENGINE_ARGS(TAG_SPECS),
+		.args = ENGINE_ARGS(TAG_SPECS, TEXT_SPECS),
 	},
 	{
 		.step = "lwlock done", .program = "lwlock_done",

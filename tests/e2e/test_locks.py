@@ -188,6 +188,51 @@ def test_statement_that_ends_the_wait(locks, server, sessions):
     holder.close()
 
 
+SENT = 16384	# bytes of a text that are read when the wait begins
+
+
+@pytest.mark.parametrize("length", [60, SENT, SENT + 1, SENT + 4000])
+@pytest.mark.parametrize("way", [[], force("perfbuf"), OLD], ids=" ".join)
+def test_statement_of_a_wait_that_is_over(tool, server, sessions, way, length):
+    """Is the one that waited, as in the server's log, although the process runs another one when its memory is read."""
+    holder, waiter = sessions(2)
+    options = ("locks", "--json", "-m", 0, "-p", server.pid, "--text", "64k", *way)
+    traced, selected = tool(*options, kind=Locks), tool(*options, "--match", "another", kind=Locks)
+    traced.pause()
+    selected.pause()
+    since, text = server.log_size(), "update acc set v = 7 where id = 3 --".ljust(length, "x")
+    holder("update acc set v = 6 where id = 3")
+    waiter.later(text)
+    time.sleep(0.1)	# the server logs longer ones than deadlock_timeout
+    holder.end("commit")
+    waiter.done()("select 'another'")
+    logged = wait_for(lambda: re.search(rb"acquired ShareLock on transaction.*?STATEMENT:  ([^\n]*)", server.read_log(since), re.S), what="the log")
+    for one in (traced, selected):
+        one.process.send_signal(signal.SIGCONT)
+    wait = traced.wait_of(waiter.pid)
+    waiter.end()
+    for one in (traced, selected):
+        one.ended()
+    sent = min(length, SENT)
+    assert logged[1].decode() == text and wait["query"] == text[:sent] and wait["truncated"] == (sent < length), traced.said()
+    assert not wait.get("holders") and not selected.waits
+
+
+def test_long_statement_that_waits(tool, server, sessions):
+    """Of a text that does not fit in the record, the rest is read while it waits."""
+    holder, waiter = sessions(2)
+    traced = tool("locks", "--json", "-m", 0, "-p", server.pid, "--text", "64k", kind=Locks)
+    text = "update acc set v = 7 where id = 4 --".ljust(SENT + 4000, "x")
+    holder("update acc set v = 6 where id = 4")
+    waiter.later(text)
+    traced.sees(waiter.pid)
+    holder.end("commit")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert (wait["query"], wait["truncated"]) == (text, False)
+
+
 def test_redact(locks, server, sessions):
     holder, waiter = sessions(2)
     traced = locks("--redact")
@@ -836,6 +881,33 @@ def wait_of_connection(traced, connection):
     return traced.wait_for(lambda tool: [one for one in tool.waits if one.get("connection_id") == connection.id])[0]
 
 
+class Killed(Connection):
+    def run(self, sql):
+        with contextlib.suppress(ServerError):
+            super().run(sql)
+
+
+def test_mariadb_statement_of_a_wait_that_is_over(tool, maria):
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    holder, waiter = Connection(maria), Killed(maria)
+    traced.pause()
+    holder("begin")
+    holder("update shop.acc set v = 3 where id = 1")
+    waiter.later("update shop.acc set v = 4 where id = 1", "Updating")
+    time.sleep(0.2)
+    holder("commit")
+    waiter.done()
+    waiter.later("select sleep(600) /* another */", "User sleep")
+    traced.process.send_signal(signal.SIGCONT)
+    wait = wait_of_connection(traced, waiter)
+    holder(f"kill query {waiter.id}")
+    waiter.done()
+    traced.ended()
+    assert wait["query"] == "update shop.acc set v = 4 where id = 1" and not wait["truncated"], traced.said()
+    for one in (holder, waiter):
+        one.client.close()
+
+
 def test_mariadb_locks_of_no_table(tool, maria):
     """The server's own words for what is waited for; none of the sessions is in a transaction."""
     traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
@@ -958,12 +1030,6 @@ def test_mariadb_after_short_waits(tool, maria):
     traced.ended()
     for one in (holder, waiter):
         one.client.close()
-
-
-class Killed(Connection):
-    def run(self, sql):
-        with contextlib.suppress(ServerError):
-            super().run(sql)
 
 
 def test_mariadb_holder_among_others(tool, maria):
