@@ -15,6 +15,7 @@
 #define LOCK_DEADLOCK	0x08	/* .. because of a deadlock */
 #define LOCK_JOINED	0x10	/* began before tracing, at an unknown time */
 #define LOCK_CUT	0x20	/* the text behind the record is incomplete */
+#define LOCK_MORE	0x40	/* may continue the thread's wait before, of the same kind */
 
 /* PostgreSQL's wait event: the class from bit 24 on; of LWLocks, the tranche in the low bits. */
 #define LWLOCK_CLASS	0x01

@@ -8,7 +8,7 @@
 ARGUMENT(session);	/* the THD, or 0 */
 ARGUMENT(context);	/* its MDL_context */
 
-/* A thread checks whether a metadata lock is granted, and may then wait for it. */
+/* A thread is about to wait for a metadata lock, maybe in several slices. */
 PROGRAM(session_metadata)
 {
 	__u64 key = wait_key(0);
@@ -37,6 +37,8 @@ PROGRAM(session_wait)
 		if (kind == LOCK_WAITS_METADATA)
 			wait.relation = row->relation;
 		bpf_map_delete_elem(rows, &key);
+	} else if (kind == LOCK_WAITS_METADATA) {
+		wait.flags |= LOCK_MORE;
 	}
 	wait_keep(key, &wait);
 	wait_announce(ctx, key, &wait);

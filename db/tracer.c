@@ -637,7 +637,7 @@ void tracer_running(struct tracer *t)
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
 		tracer_report_open(t, &one->session, one->state, t->enrich.detach_ns);
 	if (t->locks)
-		locks_running(t->locks);
+		locks_running(t->locks, t->detached);
 }
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
@@ -659,7 +659,8 @@ ssize_t tracer_lwlocks(struct tracer *t, struct lwlock_count **sums)
 /* Without statements, what is not counted for one of them is a loss of waits. */
 static void tracer_summary_waits(const struct tracer *t, struct summary *summary)
 {
-	summary->statements = runtime_counter(&t->rt, LOCK_COUNTERS + COUNT_STATEMENTS);
+	summary->statements = runtime_counter(&t->rt, LOCK_COUNTERS + COUNT_STATEMENTS) -
+			      locks_slices(t->locks);
 	loss_count(summary, &t->rt, LOCK_COUNTERS);
 	if (!t->statements)
 		loss_read(summary, &t->rt);

@@ -21,6 +21,7 @@
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 #define FORGET_NS	500000000u	/* no thread ID is reused within this time */
+#define HOLD_NS	100000000u	/* between two slices of a wait */
 #define TEXT_MAX	16384u		/* bytes of a text that a program sends */
 #define TEXTS_MAX	256		/* waits that begin at once */
 
@@ -30,6 +31,8 @@ struct locks {
 	struct lock_states states;
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
+	uint64_t held_ns;		/* when the first held wait is over; 0: none is held */
+	uint64_t slices;		/* that went on with a wait; the programs count them */
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC; 0: nothing was read in this drain */
 	uint32_t resolve_us[OWNERS];	/* time spent in this drain for each owner's waits */
 	struct lock_poll poll;
@@ -197,7 +200,7 @@ static bool waiter_waits(const struct locks *l, const struct lock_waiter *w)
 	uint64_t key = w->event.tid;
 
 	return l->config.runtime->pid_ns_ino || (!sys_map_lookup(l->waits, &key, &kept) &&
-				    kept.start_ns == w->event.start_ns);
+				    kept.start_ns == w->slice_ns);
 }
 
 /* Read the holders of the awaited lock, see waiter_resolve(). */
@@ -312,6 +315,33 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 	sink_wait(l->config.sink, &wait);
 }
 
+/*
+ * MySQL and MariaDB wait for a metadata lock in slices, between which they look whether the holder
+ * can be asked to go. Return whether the wait @w, of which a slice has ended, may go on: it is over
+ * if no slice follows.
+ */
+static bool locks_held(struct locks *l, struct lock_waiter *w, const struct event_lock *event)
+{
+	if (!w || event->kind != LOCK_WAITS_METADATA || !w->event.relation ||
+	    event->flags & LOCK_FAILED)
+		return false;
+	w->ended_ns = event->start_ns + event->duration_ns;
+	w->until_ns = clock_ns(CLOCK_MONOTONIC) + HOLD_NS;
+	if (!l->held_ns)
+		l->held_ns = w->until_ns;
+	return true;
+}
+
+/* Report a wait that was held, and drop it. */
+static void locks_release(struct locks *l, struct lock_waiter *w)
+{
+	struct event_lock ended = w->event;
+
+	ended.duration_ns = w->ended_ns - ended.start_ns;
+	locks_report(l, &ended, w, false);
+	lock_waits_drop(&l->waiting, w);
+}
+
 /* Report a wait that has ended and drop it. */
 static void locks_ended(struct locks *l, const struct event_lock *event)
 {
@@ -321,20 +351,43 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 	if (event->flags & LOCK_LWLOCK && !*event->name)
 		lwlock_name(locks_ops(l, event->target_id), lwlock_state(l, event),
 			    event->field[0], ended.name);
-	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
+	if (event->flags & LOCK_LWLOCK || (w && w->slice_ns != event->start_ns))
 		w = NULL;
 	if (!(event->flags & LOCK_LWLOCK))
 		lock_poll_changed(&l->poll, event);
+	if (event->flags & LOCK_SESSION && locks_held(l, w, event))
+		return;
+	if (w) {
+		ended.start_ns = w->event.start_ns;
+		ended.duration_ns += event->start_ns - ended.start_ns;
+	}
 	locks_report(l, &ended, w, false);
 	if (w)
 		lock_waits_drop(&l->waiting, w);
 }
 
+/* Return whether @event begins a further slice of the wait @w, which goes on then. */
+static bool locks_go_on(struct locks *l, struct lock_waiter *w, const struct event_lock *event)
+{
+	if (!(event->flags & LOCK_MORE) || event->pid != w->event.pid)
+		return false;
+	w->ended_ns = 0;
+	w->slice_ns = event->start_ns;
+	l->slices++;
+	return true;
+}
+
 /* Add the wait that @event begins, with the text behind it. */
 static void locks_begun(struct locks *l, const struct event_lock *event)
 {
-	struct lock_waiter *w = lock_waits_add(&l->waiting, event);
+	struct lock_waiter *w = lock_waits_of(&l->waiting, event->tid);
 
+	if (w && w->ended_ns) {
+		if (locks_go_on(l, w, event))
+			return;
+		locks_release(l, w);
+	}
+	w = lock_waits_add(&l->waiting, event);
 	if (!w)
 		return;
 	w->text = event->text_len ? malloc(event->text_len) : NULL;
@@ -495,6 +548,24 @@ static void locks_poll(struct locks *l)
 	lock_poll_end(&l->poll, clock_ns(CLOCK_MONOTONIC));
 }
 
+/* Report the held waits of which no further slice has begun. */
+static void locks_overdue(struct locks *l)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct lock_waiter *next;
+
+	if (!l->held_ns || now < l->held_ns)
+		return;
+	l->held_ns = 0;
+	for (struct lock_waiter *w = l->waiting.first; w; w = next) {
+		next = w->next;
+		if (w->ended_ns && now >= w->until_ns)
+			locks_release(l, w);
+		else if (w->ended_ns && (!l->held_ns || w->until_ns < l->held_ns))
+			l->held_ns = w->until_ns;
+	}
+}
+
 void locks_drain(struct locks *l)
 {
 	struct lock_waiter *next;
@@ -507,6 +578,7 @@ void locks_drain(struct locks *l)
 		if (!target || target->paused_ns)
 			lock_waits_drop(&l->waiting, w);
 	}
+	locks_overdue(l);
 	/* The probe is hit before the backend is in the lock's wait queue: try again. */
 	l->resolving = false;
 	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
@@ -526,12 +598,14 @@ int locks_sleep_ms(const struct locks *l)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), wake = l->poll.wake_ns;
 
+	if (l->held_ns && (!wake || l->held_ns < wake))
+		wake = l->held_ns;
 	if (!l->waiting.first || !wake)
 		return 0;
 	return wake > now ? (int)((wake - now) / 1000000 + 1) : 1;
 }
 
-void locks_running(struct locks *l)
+void locks_running(struct locks *l, bool last)
 {
 	struct lock_waiter *next;
 
@@ -541,6 +615,11 @@ void locks_running(struct locks *l)
 		int err;
 
 		next = w->next;
+		if (w->ended_ns) {
+			if (last)
+				locks_release(l, w);
+			continue;
+		}
 		/* Report the holder's current statement rather than the earlier one. */
 		err = waiter_resolve(l, w, true);
 		if (!process_exists(w->event.pid))
@@ -549,6 +628,11 @@ void locks_running(struct locks *l)
 		else if (!err || err == -EAGAIN || !found)
 			locks_report(l, &w->event, w, true);
 	}
+}
+
+uint64_t locks_slices(const struct locks *l)
+{
+	return l->slices;
 }
 
 /* Return the engine of LWLocks. A target may be gone, and its sums remain. */

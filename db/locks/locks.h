@@ -73,8 +73,14 @@ bool locks_again(const struct locks *locks);
 /* Return after how many ms locks_drain() is to be called also without a record; 0: never. */
 int locks_sleep_ms(const struct locks *locks);
 
-/* Call the sink for each wait that has not ended, after resolving its holders again. */
-void locks_running(struct locks *locks);
+/* Return how many waits, as the programs count them, were only further slices of one. */
+uint64_t locks_slices(const struct locks *locks);
+
+/*
+ * Call the sink for each wait that has not ended, after resolving its holders again. @last: no more
+ * records follow.
+ */
+void locks_running(struct locks *locks, bool last);
 
 /*
  * Return the sums of LWLock waits in *@sums, which the caller frees: their number, or -ENOMEM.

@@ -40,6 +40,7 @@ struct lock_waiter *lock_waits_add(struct lock_waits *waits, const struct event_
 	if (!w)
 		return NULL;
 	w->event = *event;
+	w->slice_ns = event->start_ns;
 	w->same = *bucket;
 	*bucket = w;
 	w->next = waits->first;

@@ -13,6 +13,9 @@ struct lock_waiter {
 	struct lock_info info;		/* valid if ->resolved */
 	bool resolved;
 	char *text;		/* of ->event, owned; NULL: not available */
+	uint64_t slice_ns;	/* begin of its last slice, else ->event.start_ns */
+	uint64_t ended_ns;	/* 0: it waits; else when the last slice ended, see locks_held() */
+	uint64_t until_ns;	/* .. and when it counts as ended, CLOCK_MONOTONIC */
 	struct who who;			/* of the session, if ->named */
 	bool named;
 	const struct server *server;	/* borrowed; NULL: not known yet */

@@ -802,8 +802,10 @@ class Connection:
 
     def run(self, sql):
         begun = time.monotonic()
-        self.client.query(sql)
-        self.took = (time.monotonic() - begun) * 1000
+        try:
+            self.client.query(sql)
+        finally:
+            self.took = (time.monotonic() - begun) * 1000
 
     def later(self, sql, state):
         """Returns once the processlist, or @state as a query, says that it waits; that query's rows."""
@@ -904,6 +906,41 @@ def test_mariadb_statement_of_a_wait_that_is_over(tool, maria):
     waiter.done()
     traced.ended()
     assert wait["query"] == "update shop.acc set v = 4 where id = 1" and not wait["truncated"], traced.said()
+    for one in (holder, waiter):
+        one.client.close()
+
+
+@pytest.mark.parametrize("wait, hold, release, known", [
+    ("alter table shop.acc comment 'x'", "select * from shop.acc", "commit", ("metadata", "shop.acc")),
+    ("select get_lock('slices', 600)", "select get_lock('slices', 600)", "do release_lock('slices')", ("user", "slices")),
+    ("update shop.acc set v = 9 where id = 2", "flush tables with read lock", "unlock tables", ("metadata", "backup lock")),
+    ("alter table shop.acc comment 'y'", "select * from shop.acc", None, ("metadata", "shop.acc"))],
+    ids=["metadata", "user", "global", "killed"])
+def test_mariadb_wait_in_slices(tool, maria, wait, hold, release, known):
+    """The server wakes up each second; the wait is one."""
+    options = ("locks", "--json", "-p", maria.pid)
+    traced, longer = tool(*options, "-m", 0, kind=Locks), tool(*options, "-m", 2200, kind=Locks)
+    holder, waiter = Connection(maria), Killed(maria)
+    holder("begin")
+    holder(hold)
+    waiter.later(wait, f"select id from information_schema.processlist where id = {waiter.id} and"
+                       " (state like 'Waiting for %lock' or state = 'User lock')")
+    time.sleep(2.5)
+    current, = traced.ask()
+    if release:
+        holder(release)
+    else:
+        holder(f"kill query {waiter.id}")
+    waiter.done()
+    holder("commit")
+    found = [wait_of_connection(one, waiter) for one in (traced, longer)]
+    for one in (traced, longer):
+        one.ended()
+        assert len(one.waits) == one.summary["waits"] == 1 or one is longer, one.said()
+    for one in [current, *found]:
+        assert (one["lock"], one["object"], one["query"]) == (*known, wait), traced.said()
+        assert [held["connection_id"] for held in one["holders"]] == [holder.id] and one["duration_ms"] > 2200
+    assert waiter.took - 300 < found[0]["duration_ms"] <= waiter.took
     for one in (holder, waiter):
         one.client.close()
 
