@@ -96,8 +96,8 @@ bool sink_statement(struct sink *sink, struct statement *s, uint16_t owner)
 	sink_texts(sink, s);
 	if (!config->statement(config->arg, s))
 		return false;
-	sink->text_unreadable += ended && !s->text && !s->no_text;
-	sink->text_truncated += ended && s->truncated;
+	sink->lost[LOSS_TEXT_UNREADABLE] += ended && !s->text && !s->no_text;
+	sink->lost[LOSS_TEXT_TRUNCATED] += ended && s->truncated;
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "db/event.h"
 #include "db/filter.h"
 #include "db/locks/info.h"
+#include "db/loss.h"
 #include "sql/tags.h"
 #include "sql/traceparent.h"
 
@@ -39,7 +40,7 @@ struct sink_config {
 struct sink {
 	struct sink_config config;
 	struct histogram histogram;	/* open if ->stat_unit_ns */
-	uint64_t text_unreadable, text_truncated;	/* of statements that were shown */
+	uint64_t lost[LOSSES];		/* of what was shown */
 	/* Of the current event. */
 	struct traceparent parent;
 	struct tags tags;

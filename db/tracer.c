@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
@@ -679,8 +680,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary, bool waits)
 		return;
 	}
 	summary->statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen;
-	summary->lost[LOSS_TEXT_UNREADABLE] = t->sink.text_unreadable;
-	summary->lost[LOSS_TEXT_TRUNCATED] = t->sink.text_truncated;
+	memcpy(summary->lost, t->sink.lost, sizeof(summary->lost));
 	summary->lost[LOSS_TEXT_DROPPED] = e->text_dropped;
 	summary->lost[LOSS_WHY_DROPPED] = e->why_dropped;
 	summary->untraced_ns = limit_untraced_ns(&t->limit);

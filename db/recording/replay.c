@@ -157,7 +157,8 @@ void replay_rewind(struct replay *r)
 
 	reader_seek(&r->reader, since_ns);
 	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
-	r->seen = r->sink.text_unreadable = r->sink.text_truncated = 0;
+	r->seen = 0;
+	memset(r->sink.lost, 0, sizeof(r->sink.lost));
 	r->ended = r->cut = r->based = false;
 	r->earlier = r->earlier_waits = (struct summary){ .statements = 0 };
 	r->statements = r->waits = r->earlier;
@@ -402,8 +403,10 @@ void replay_summary(const struct replay *r, struct summary *summary, bool waits)
 	summary->statements = r->seen;
 	if (waits)
 		return;
-	summary->lost[LOSS_TEXT_UNREADABLE] = r->sink.text_unreadable;
-	summary->lost[LOSS_TEXT_TRUNCATED] = r->sink.text_truncated;
+	/* What the recorder did not show is not lost here. */
+	summary->lost[LOSS_TEXT_UNREADABLE] = summary->lost[LOSS_TEXT_TRUNCATED] = 0;
+	for (int i = 0; i < LOSSES; i++)
+		summary->lost[i] += r->sink.lost[i];
 }
 
 const struct reader_damage *replay_damage(const struct replay *r)
