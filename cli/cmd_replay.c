@@ -55,6 +55,24 @@ static int replay_command(const struct command *command, const char *path, int a
 	return command->run(&replayed, argc, argv);
 }
 
+/* Return why another command is refused. */
+static const char *replay_others(void)
+{
+	static char words[256];
+	int at = snprintf(words, sizeof(words), "cannot be replayed; specify ");
+
+	const char *before = "";
+
+	for (size_t i = 0; command_table[i]; i++) {
+		if (!command_table[i]->replays || (size_t)at >= sizeof(words))
+			continue;
+		at += snprintf(words + at, sizeof(words) - (size_t)at, "%s%s", before,
+			       command_table[i]->name);
+		before = " or ";
+	}
+	return words;
+}
+
 static int replay_run(const struct command *command, int argc, char *argv[])
 {
 	static struct output out, err;
@@ -73,8 +91,7 @@ static int replay_run(const struct command *command, int argc, char *argv[])
 	if (argc > 2 && command_find(argv[2])) {
 		chosen = command_find(argv[2]);
 		if (!chosen->replays)
-			return replay_refuse(&err, argv[2], "cannot be replayed; specify slow, "
-					     "stat, top, transactions or locks");
+			return replay_refuse(&err, argv[2], replay_others());
 		return replay_command(chosen, argv[1], argc - 2, argv + 2);
 	}
 	if (!chosen)
@@ -92,10 +109,9 @@ const struct command command_replay = {
 	.invocation = "dbslower replay",
 	.usage = "FILE [COMMAND] [OPTION...]",
 	.about =
-	"Run COMMAND (slow, stat, top, transactions or locks; default slow) on a\n"
-	"recording of dbslower record in place of this host: without privileges, on any\n"
-	"machine. Its options are those of the live command but for those that select\n"
-	"processes;\n"
+	"Run COMMAND (such as top or locks; default slow) on a recording of dbslower\n"
+	"record in place of this host: without privileges, on any machine. Its options\n"
+	"are those of the live command but for those that select processes;\n"
 	"dbslower replay FILE COMMAND --help lists them.\n",
 	.examples =
 	"  dbslower replay incident.rec 100             statements longer than 100 ms\n"
