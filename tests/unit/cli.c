@@ -1226,7 +1226,7 @@ static void options_refused(void)
 		{ "pg +5", "dbslower: threshold +5: not a number; expected" },
 		{ "pg mysql", "dbslower: mysql: second database; specify one" },
 		{ "pg --engine pg", "dbslower: --engine pg: second database; specify one" },
-		{ "--engine pgx", "dbslower: --engine pgx: unknown database; expected mysql (or" },
+		{ "--engine pgx", "dbslower: --engine pgx: unknown database; expected" },
 		{ "--client ''", "dbslower: --client '': must not be empty; expected a host" },
 		{ "5 6", "dbslower: 6: second threshold; specify one" },
 		{ "5 -m 6", "dbslower: 5: second threshold; specify THRESHOLD or -m" },
