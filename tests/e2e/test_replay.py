@@ -566,16 +566,24 @@ def head_of_version(data, version):
 
 # --- time as a slider
 
+STEPS = {"[": -1, "]": 1, "{": -10, "}": 10}
+
+
 def test_slider(recorded):
     """Keys of top move in the time of a recording: the table has the statements that had ended by then."""
     need_terminal()
     ends, moved = sorted(end_of(one) for one in recorded.statements), {}
     for keys in ("", "[", "[[[", "{", "{{{", "{]", "{{{}}}]"):
         with Terminal("replay", recorded.path, "top", "-i", "0.2", width=150, height=40) as terminal:
-            terminal.wait_for("since the start")
+            def seconds_shown():
+                found = re.search(r":(\d\d\.\d{3}) at ", terminal.screen()[0])
+                return found and float(found[1])
+
+            place = last = terminal.until(seconds_shown, "time")
             for key in keys:
                 terminal.send(key)
-                terminal.read(0.05)
+                place = min(max(place + STEPS[key] * 0.2, 0), last)
+                terminal.until(lambda: abs((seconds_shown() or 0) - place) < 0.002, f"{place:.3f} s")  # noqa: B023 pylint: disable=cell-var-from-loop
             terminal.send("q")
             assert terminal.stop()[0] == 0
         table = terminal.written[terminal.written.rindex(b"\x1b[?1049l"):].decode()
