@@ -32,7 +32,7 @@
 
 /*
  * A wait. Map "waits" holds one per waiting thread, which is also the record that is sent; behind
- * EVENT_LOCK_WAIT is the text of the statement that waits, without a NUL, if it could be read.
+ * EVENT_LOCK_WAIT are ->text_len bytes of the statement that waits, none if it could not be read.
  */
 struct event_lock {
 	struct event_head head;

@@ -59,9 +59,8 @@ static int replay_command(const struct command *command, const char *path, int a
 static const char *replay_others(void)
 {
 	static char words[256];
-	int at = snprintf(words, sizeof(words), "cannot be replayed; specify ");
-
 	const char *before = "";
+	int at = snprintf(words, sizeof(words), "cannot be replayed; specify ");
 
 	for (size_t i = 0; command_table[i]; i++) {
 		if (!command_table[i]->replays || (size_t)at >= sizeof(words))

@@ -174,9 +174,9 @@ static void waiter_name(struct locks *l, struct lock_waiter *w, const struct loc
 }
 
 /*
- * Of what was read of a waiting backend, replace the statement by that when the wait began, which
- * the program has read: of the thread's memory it is only the rest of a long one. Without that, it
- * is known if the wait still lasts: @waits.
+ * Replace the statement of @self, which was read from memory, by the one that the program has read
+ * when the wait began. Memory only completes a long one that begins alike. If the program has read
+ * none, that in memory is right as long as the wait lasts: @waits.
  */
 static void waiter_text(const struct lock_waiter *w, bool waits, struct lock_backend *self)
 {

@@ -403,10 +403,10 @@ void replay_summary(const struct replay *r, struct summary *summary, bool waits)
 	summary->statements = r->seen;
 	if (waits)
 		return;
-	/* What the recorder did not show is not lost here. */
-	summary->lost[LOSS_TEXT_UNREADABLE] = summary->lost[LOSS_TEXT_TRUNCATED] = 0;
+	/* Of texts, what is shown here counts, not what the recorder has shown. */
 	for (int i = 0; i < LOSSES; i++)
-		summary->lost[i] += r->sink.lost[i];
+		if (loss_rows[i].group & LOSSES_OF_TEXTS)
+			summary->lost[i] = r->sink.lost[i];
 }
 
 const struct reader_damage *replay_damage(const struct replay *r)
