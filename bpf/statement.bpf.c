@@ -78,6 +78,8 @@ PROGRAM(pair_done)
 	}
 	if (arg_status(ctx))
 		s->flags |= STATEMENT_ERROR;
+	if (!VALUE(status_known))
+		s->flags |= STATEMENT_NO_STATUS;
 	statement_end(ctx, session, bpf_ktime_get_ns());
 	return 0;
 }

@@ -38,6 +38,7 @@ def test_by_file(memsqld, tool):
     stopped(traced)
     slow = with_tag(traced, "/* slow */")
     assert [one["server"]["engine"] for one in slow] == ["memsqld"] * 2, traced.said()
+    assert not any("status" in one for one in slow), "no probe says whether it failed"
     assert all(one["duration_ms"] >= 20 and one["pid"] == memsqld.pid for one in slow), slow
     assert len(with_tag(traced, "/* quick */")) == 2, traced.said()
 
