@@ -7,8 +7,6 @@
 #include "cli/format/json.h"
 #include "sql/tags.h"
 
-#define MEMBERS_MAX	40
-
 static void put_tags(struct output *out, const struct tags *tags)
 {
 	const struct tag *tag = tags->tag;
@@ -92,26 +90,11 @@ static bool put_value(struct output *out, const struct field *field,
 	return valid;
 }
 
-/* The fields with a member, collected once: most rows of the table have none. */
-static struct {
-	const struct field *field[MEMBERS_MAX];
-	unsigned int count;
-} members;
-
-static void members_collect(void)
-{
-	for (const struct field *field = field_rows; field->get; field++)
-		if (field->json_len && members.count < MEMBERS_MAX)
-			members.field[members.count++] = field;
-}
-
 void field_json(struct output *out, const struct statement *st)
 {
 	struct field_value value;
 	bool valid = true;
 
-	if (!members.count)
-		members_collect();
 	if (st->transaction)
 		json_head(out, st->transaction->open ? "{\"type\":\"open\",\"time\":\"" :
 			  "{\"type\":\"transaction\",\"time\":\"",
@@ -121,8 +104,8 @@ void field_json(struct output *out, const struct statement *st)
 			  st->prepare ? "{\"type\":\"prepare\",\"time\":\"" :
 					"{\"type\":\"statement\",\"time\":\"",
 			  st->wall_ns, st->server);
-	for (unsigned int i = 0; i < members.count; i++) {
-		const struct field *field = members.field[i];
+	for (const struct field *const *next = field_members(); *next; next++) {
+		const struct field *field = *next;
 
 		if ((valid && field->type == FIELD_QUERY_BYTES) ||
 		    !field->get(st, field->which, &value))

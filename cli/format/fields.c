@@ -505,6 +505,20 @@ const struct field field_rows[] = {
 	{ .get = NULL },
 };
 
+const struct field *const *field_members(void)
+{
+	/* Collected once: most rows have none. */
+	static const struct field *members[sizeof(field_rows) / sizeof(*field_rows)];
+	size_t count = 0;
+
+	if (members[0])
+		return members;
+	for (const struct field *field = field_rows; field->get; field++)
+		if (field->json_len)
+			members[count++] = field;
+	return members;
+}
+
 /* Return whether @field is a column of transactions, or else of statements. */
 static bool field_is_of(const struct field *field, bool transactions)
 {

@@ -82,6 +82,9 @@ struct field {
 /* In the order of the columns and of the JSON members; ends with a row without get(). */
 extern const struct field field_rows[];
 
+/* Return those with a JSON member, in their order, and NULL after the last. */
+const struct field *const *field_members(void);
+
 /* The columns selected by -o, in their order. All zero: none. */
 struct field_list {
 	bool transactions;		/* they are of transactions, else of statements */

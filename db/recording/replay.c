@@ -222,15 +222,13 @@ static void replay_alone(struct statement *s, struct transaction *t)
 			 TRANSACTION_IS_ROLLED_BACK : TRANSACTION_IS_COMMITTED,
 		.dated = true, .counted = true, .statements = 1,
 	};
-	s->transaction = t;
-	s->has_status = s->has_rows = s->has_counts = s->has_examined = s->has_lock = false;
-	s->has_index = s->has_plan = s->failed = false;
-	s->unended = true;
-	s->error_code = s->fetches = 0;
-	s->query_id = 0;
-	s->sqlstate[0] = '\0';
-	s->why = NULL;
-	s->parent = NULL;
+	*s = (struct statement){
+		.server = s->server, .who = s->who, .transaction = t, .alone = true,
+		.start_ns = s->start_ns, .wall_ns = s->wall_ns, .duration_ns = s->duration_ns,
+		.text = s->text, .text_len = s->text_len, .truncated = s->truncated,
+		.no_text = s->no_text, .unended = true,
+		.has_query_bytes = s->has_query_bytes, .query_bytes = s->query_bytes,
+	};
 }
 
 /* Remove what was recorded of @s and is not wanted. */
