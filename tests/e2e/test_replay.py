@@ -6,6 +6,7 @@ test_record.py.
 """
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -222,6 +223,13 @@ def old_recording(folder, number):
     return folder / "old.rec"
 
 
+def as_then(now, then):
+    """What is printed now without parts of the time and losses that an old recording does not have, which are 0."""
+    if not isinstance(now, dict) or not isinstance(then, dict):
+        return now
+    return {key: as_then(value, then.get(key)) for key, value in now.items() if key in then or value != 0}
+
+
 @pytest.mark.parametrize("version", sorted({name.split(".")[0] for name in os.listdir(OLD)}))
 def test_old_recording(tmp_path, version):
     """Of version 1: from a PostgreSQL server, and with each member that it had. They print the same as then."""
@@ -231,7 +239,10 @@ def test_old_recording(tmp_path, version):
     assert len(forms) == 3
     for form, expected in forms:
         done = run("replay", path, *form.split())
-        assert done.stdout + done.stderr == expected, form
+        for line, then in itertools.zip_longest((done.stdout + done.stderr).splitlines(), expected.splitlines()):
+            if line and then and line[0] == then[0] == "{":
+                line, then = json.loads(line), json.loads(then)
+            assert as_then(line, then) == then, form
 
 
 def test_documented_example(tmp_path):

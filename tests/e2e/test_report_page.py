@@ -105,7 +105,7 @@ def test_file(page):
 def test_parts_have_colors(tmp_path):
     """By their names, each its own; one without has the same as others without."""
     made = Made()
-    made.statement(made.session(made.server()), "select 1", ms=100, why={name: 1 + n for n, name in enumerate(LAYOUT["parts"]) if n})
+    made.statement(made.session(made.server()), "select 1", ms=1000, why={name: 1 + n for n, name in enumerate(LAYOUT["parts"]) if n})
     made.statement(made.session(made.server()), "select 2", ms=100)
     page = run("report", made.save(tmp_path / "x.rec")).stdout
     used = set(re.findall(r'class="(p-\w+)"', page))

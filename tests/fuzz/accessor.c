@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Function bodies: a byte that selects the architecture, then the instructions. */
-#include <elf.h>
 #include <errno.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/machines.h"
 #include "usdt/accessor.h"
 #include "usdt/x86_length.h"
 
@@ -41,9 +41,8 @@ static void check_length(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint16_t machines[] = { EM_X86_64, EM_AARCH64, EM_RISCV, EM_AARCH64 };
 	struct input in = { data, size };
-	uint16_t machine = machines[input_byte(&in) & 3];
+	uint16_t machine = machine_at(input_byte(&in));
 	void *code = input_copy(in.at, in.left);
 
 	check_body(accessor_body, machine, code, in.left);

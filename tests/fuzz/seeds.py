@@ -130,6 +130,13 @@ def object_seeds():
 
 # --- instructions
 
+def arch(name):
+    """The number of an architecture, as in ARCHS() of usdt/arch.h; "ppc64le" is ppc64."""
+    with open(os.path.join(os.path.dirname(TESTS), "usdt", "arch.h")) as f:
+        names = re.findall(r"ROW\((\w+)\)", f.read().split("#define ARCHS(ROW)")[1].split("\n\n")[0])
+    return next(i for i, known in enumerate(names) if name.startswith(known))
+
+
 def accessor_seeds():
     """The bodies of the unit tests, which are real ones."""
     with open(os.path.join(TESTS, "unit", "accessor.c")) as f:
@@ -137,10 +144,10 @@ def accessor_seeds():
     found = {}
     for machine, pieces in re.findall(r'\b(X86|ARM)(?:_SET|_CMP)?\("[^"]*",\s*((?:"[0-9a-f]*"\s*|RET\s*)+)', source):
         body = "".join(re.findall(r'"([0-9a-f]*)"', pieces.replace("RET", '"c0035fd6"')))
-        found[f"body-{len(found)}"] = bytes([machine == "ARM"]) + bytes.fromhex(body)
+        found[f"body-{len(found)}"] = bytes([arch("aarch64" if machine == "ARM" else "x86_64")]) + bytes.fromhex(body)
     with open(os.path.join(TESTS, "unit", "riscv.c")) as f:
         for pieces in re.findall(r'\b(?:READ|SET|CMP)\("[^"]*",\s*((?:"[0-9a-f]*"\s*)+)', f.read()):
-            found[f"body-{len(found)}"] = b"\2" + bytes.fromhex("".join(re.findall(r'"([0-9a-f]*)"', pieces)))
+            found[f"body-{len(found)}"] = bytes([arch("riscv64")]) + bytes.fromhex("".join(re.findall(r'"([0-9a-f]*)"', pieces)))
     return found
 
 
@@ -148,21 +155,19 @@ def accessor_seeds():
 
 def spec_seeds():
     found = {}
-    for number, machine in enumerate(["x86_64", "aarch64", "i386", None, "ppc64le", None, "riscv64"]):
-        if not machine:
-            continue
-        with open(os.path.join(TESTS, "data", "specs", f"{machine}.txt")) as f:
+    for name in sorted(os.listdir(os.path.join(TESTS, "data", "specs"))):
+        with open(os.path.join(TESTS, "data", "specs", name)) as f:
             specs = [line.split("\t")[1] for line in f if "\t" in line and line[0] != "#"]
         for i in range(0, len(specs), 12):
-            found[f"{machine}-{i}"] = bytes([number, 1]) + " ".join(specs[i:i + 12]).encode()
+            found[f"{name[:-4]}-{i}"] = bytes([arch(name), 1]) + " ".join(specs[i:i + 12]).encode()
     own = ["8@%arg0 4@%ret 8@16(%arg1) 8@8(0x68(%arg0)) 8@MyProcPort(%ip) -1@%sp",
            "8@8(16(24(32(%arg0)))) 8@8(16(24(32(40(%arg0))))) 8@384(MyProcPort(%ip))",
            "8@(%rax,%rbx,8) 8@a+8(%rip) -4@%fs:x@tpoff 8f@%xmm0 8@(,%rcx,4) 4@(%eax) 1@%ah"]
     for i, text in enumerate(own):
-        found[f"own-{i}"] = b"\0\1" + text.encode()
-    found["others"] = b"\5\1" + b"8@%r2 8@160(%r15) 4@8(%r1,%r2)"
-    found["riscv"] = b"\6\1" + b"8@a0 -4@-20(s0) 8@zero"
-    found["mips"] = b"\7\1" + b"8@$4 4@16($sp)"
+        found[f"own-{i}"] = bytes([arch("x86_64"), 1]) + text.encode()
+    found["others"] = bytes([arch("s390"), 1]) + b"8@%r2 8@160(%r15) 4@8(%r1,%r2)"
+    found["riscv"] = bytes([arch("riscv64"), 1]) + b"8@a0 -4@-20(s0) 8@zero"
+    found["mips"] = bytes([arch("mips"), 1]) + b"8@$4 4@16($sp)"
     return found
 
 

@@ -4,25 +4,16 @@
  * registers, then the text. The generated function is run by the tests'
  * interpreter and, if permitted, loaded into the kernel.
  */
-#include <elf.h>
 #include <errno.h>
 
+#include "host/arch.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 #include "tests/unit/genspec.h"
 #include "tests/unit/interp.h"
 #include "tests/unit/load.h"
+#include "tests/unit/machines.h"
 #include "usdt/emit.h"
-
-static const struct {
-	uint16_t machine;
-	uint16_t ctx_size;
-	bool emits;
-} machines[] = {
-	{ EM_X86_64, 168, true }, { EM_AARCH64, 272, true }, { EM_386, 168, true },
-	{ EM_ARM, 0, false }, { EM_PPC64, 0, false }, { EM_S390, 0, false },
-	{ EM_RISCV, 256, true }, { EM_MIPS, 0, false },
-};
 
 /* Resolve every name that does not begin with an x. */
 static int find_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
@@ -42,26 +33,27 @@ static void check_loads(uint16_t machine, const struct bpf_insn *function, int n
 
 	if (can < 0)
 		can = !load_forbidden();
-	if (!can || machine != LOAD_MACHINE)
+	if (!can || machine != HOST_ELF_MACHINE)
 		return;
 	memcpy(insns + 2, function, (size_t)n * sizeof(*insns));
 	REQUIRE(!load_insns(insns, 2 + n), "%s", load_log);
 }
 
-static void check_emitted(size_t which, const struct spec *spec, uint64_t seed)
+static void check_emitted(uint16_t machine, const struct spec *spec, uint64_t seed)
 {
 	struct emit_target target = {
-		.machine = machines[which].machine, .site_vaddr = GEN_SITE,
+		.machine = machine, .site_vaddr = GEN_SITE,
 		.read_helper = BPF_FUNC_probe_read_user, .symbol = find_symbol,
 	};
 	struct bpf_insn insns[EMIT_INSNS_MAX], again[EMIT_INSNS_MAX];
-	struct interp vm = { .insns = insns, .ctx_size = machines[which].ctx_size,
+	struct interp vm = { .insns = insns, .ctx_size = gen_context(machine),
 			     .read_helper = BPF_FUNC_probe_read_user, .read = gen_read };
 	enum spec_reason reason = SPEC_OK;
 	uint64_t regs[GEN_REGS];
 	int n = spec_emit(spec, &target, insns, EMIT_INSNS_MAX, &reason);
 
-	REQUIRE(n == -ENOTSUP || (machines[which].emits && n >= 2 && n <= EMIT_INSNS_MAX), "%d", n);
+	REQUIRE(n == -ENOTSUP ||
+		(arch_of(machine)->can_emit && n >= 2 && n <= EMIT_INSNS_MAX), "%d", n);
 	if (n < 0) {
 		REQUIRE(reason != SPEC_OK);
 		return;
@@ -76,7 +68,7 @@ static void check_emitted(size_t which, const struct spec *spec, uint64_t seed)
 	vm.ctx = regs;
 	interp_run(&vm);
 	REQUIRE(!vm.error, "%s", vm.error);
-	check_loads(machines[which].machine, insns, n);
+	check_loads(machine, insns, n);
 }
 
 static void check_format(uint16_t machine, const struct spec *spec)
@@ -95,11 +87,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 	uint8_t choice = input_byte(&in), seed = input_byte(&in);
-	size_t which = (choice & 0x0f) % (sizeof(machines) / sizeof(machines[0]));
+	uint16_t machine = machine_at(choice & 0x0f);
 	bool is64 = !(choice & 0x80);
 	char *text = input_until(&in, '\0');
 	struct spec specs[SPEC_ARGS_MAX];
-	size_t n = spec_parse_all(machines[which].machine, is64, text, specs, SPEC_ARGS_MAX);
+	size_t n = spec_parse_all(machine, is64, text, specs, SPEC_ARGS_MAX);
 
 	REQUIRE(n <= strlen(text));
 	for (size_t i = 0; i < n && i < SPEC_ARGS_MAX; i++) {
@@ -112,8 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (spec->symbol)
 			REQUIRE(spec->symbol >= spec->text && spec->symbol + spec->symbol_len <=
 				spec->text + spec->text_len);
-		check_format(machines[which].machine, spec);
-		check_emitted(which, spec, seed);
+		check_format(machine, spec);
+		check_emitted(machine, spec, seed);
 	}
 	free(text);
 	return 0;

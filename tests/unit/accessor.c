@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/unit/check.h"
+#include "tests/unit/host.h"
 
 #define BODY_MAX	160
 #define ENDBR64		"f30f1efa"
@@ -574,29 +575,6 @@ static void test_fragments(void)
 }
 
 /* Functions of this program, read from its own file */
-
-#if defined(__x86_64__)
-#define SAMPLE_VALUE	".byte 0x48, 0x8b, 0x87, 0x18, 0x3f, 0x00, 0x00, 0xc3\n"
-#define SAMPLE_SETTER	".byte 0x48, 0x89, 0x77, 0x68, 0xc3\n"
-#define SAMPLE_COMPARED	".byte 0x48, 0x8b, 0x47, 0x68, 0x83, 0x78, 0x08, 0x05, 0xc3\n"
-#define SAMPLE_OFFSET	0x3f18
-#define SAMPLE_GLOBAL	".byte 0xf3, 0x0f, 0x1e, 0xfa\nmov sample_variable(%rip), %rax\nret\n"
-#elif defined(__aarch64__)
-#define SAMPLE_VALUE	".byte 0x00, 0x9c, 0x5f, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
-#define SAMPLE_SETTER	".byte 0x01, 0x34, 0x00, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
-#define SAMPLE_COMPARED                                                           \
-	".byte 0, 0x34, 0x40, 0xf9, 0, 8, 0x40, 0xb9, 0x1f, 0x14, 0, 0x71, 0xc0, 3, 0x5f, 0xd6\n"
-#define SAMPLE_OFFSET	0x3f38
-#define SAMPLE_GLOBAL                                                             \
-	"bti c\nadrp x0, sample_variable\nldr x0, [x0, :lo12:sample_variable]\nret\n"
-#elif defined(__riscv)
-#define SAMPLE_VALUE	".byte 0x91, 0x67, 0x3e, 0x95, 0x28, 0x6d, 0x82, 0x80\n"
-#define SAMPLE_SETTER	".byte 0x2c, 0xf5, 0x82, 0x80\n"
-#define SAMPLE_COMPARED                                                           \
-	".byte 0x28, 0x75, 0x08, 0x45, 0x6d, 0x15, 0x13, 0x35, 0x15, 0, 0x82, 0x80\n"
-#define SAMPLE_OFFSET	0x4058
-#define SAMPLE_GLOBAL	"ld a0, sample_variable\nret\n"
-#endif
 
 #define SAMPLE(name, bytes)                                                      \
 	".globl " name "\n.type " name ", %function\n" name ":\n" bytes                \

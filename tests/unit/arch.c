@@ -6,12 +6,9 @@
 #include <errno.h>
 
 #include "tests/unit/check.h"
+#include "tests/unit/machines.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof(*(a)))
-
-static const uint16_t machines[] = {
-	EM_X86_64, EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_S390, EM_RISCV, EM_MIPS,
-};
 
 /* The slot of the register called @name, or SPEC_NO_REG. */
 static int slot_of(const struct arch *arch, const char *name)
@@ -23,13 +20,12 @@ static int slot_of(const struct arch *arch, const char *name)
 
 static void every_machine_has_a_descriptor(void)
 {
-	for (size_t i = 0; i < COUNT(machines); i++) {
-		const struct arch *arch = arch_of(machines[i]);
+	for (size_t i = 0; i < MACHINES; i++) {
+		const struct arch *arch = machines[i];
 
-		CHECK(arch && arch->machine == machines[i] && *arch->name, "%u", machines[i]);
-		CHECK(arch && arch->code == arch_code_of(machines[i]), "%u", machines[i]);
-		CHECK(arch && (!arch->can_emit || arch->code || arch->machine == EM_386), "%u",
-		      machines[i]);
+		CHECK(arch == arch_of(arch->machine) && *arch->name, "%zu", i);
+		CHECK(arch->code == arch_code_of(arch->machine), "%s", arch->name);
+		CHECK(!arch->can_emit || arch->code || arch->machine == EM_386, "%s", arch->name);
 	}
 	CHECK(!arch_of(EM_NONE) && !arch_code_of(EM_NONE));
 }
@@ -39,18 +35,18 @@ static void slots_match_code_numbers(void)
 {
 	char name[ARCH_REG_NAME];
 
-	for (size_t i = 0; i < COUNT(machines); i++) {
-		const struct arch *arch = arch_of(machines[i]);
+	for (size_t i = 0; i < MACHINES; i++) {
+		const struct arch *arch = machines[i];
 
 		if (!arch->code) {
-			CHECK(arch_arg_name(machines[i], 0, name) == -EINVAL, "%s", arch->name);
+			CHECK(arch_arg_name(arch->machine, 0, name) == -EINVAL, "%s", arch->name);
 			continue;
 		}
 		for (unsigned int n = 0; n < ARCH_ARGS_MAX; n++) {
-			CHECK(!arch_arg_name(machines[i], n, name), "%s %u", arch->name, n);
+			CHECK(!arch_arg_name(arch->machine, n, name), "%s %u", arch->name, n);
 			CHECK(slot_of(arch, name) == arch->args[n], "%s %s", arch->name, name);
 		}
-		CHECK(arch_arg_name(machines[i], ARCH_ARGS_MAX, name) == -EINVAL);
+		CHECK(arch_arg_name(arch->machine, ARCH_ARGS_MAX, name) == -EINVAL);
 		arch_reg_name(arch, arch->code->returns[0], name);
 		CHECK(slot_of(arch, name) == arch->ret, "%s %s", arch->name, name);
 		CHECK(!(arch->code->preserved >> arch->code->args[0] & 1), "%s", arch->name);

@@ -13,12 +13,12 @@
 
 struct machine {
 	uint16_t machine;
-	unsigned int ctx_size, pc_offset;
+	unsigned int pc_offset;
 };
 
-static const struct machine x86 = { EM_X86_64, 168, 128 }, a64 = { EM_AARCH64, 272, 256 };
-static const struct machine riscv = { EM_RISCV, 256, 0 };
-static const struct machine i386 = { EM_386, 168, 128 }, s390 = { EM_S390, 0, 0 }, unknown;
+static const struct machine x86 = { EM_X86_64, 128 }, a64 = { EM_AARCH64, 256 };
+static const struct machine riscv = { EM_RISCV, 0 };
+static const struct machine i386 = { EM_386, 128 }, s390 = { EM_S390, 0 }, unknown;
 
 static struct emit_target target_of(const struct machine *m)
 {
@@ -71,7 +71,7 @@ static uint64_t run(const struct machine *m, const char *text, const struct bpf_
 		    const uint64_t *regs)
 {
 	struct interp vm = {
-		.insns = insns, .n = n, .ctx = (void *)regs, .ctx_size = m->ctx_size,
+		.insns = insns, .n = n, .ctx = (void *)regs, .ctx_size = gen_context(m->machine),
 		.read_helper = BPF_FUNC_probe_read_user, .read = read_memory,
 	};
 	uint64_t value = interp_run(&vm);
@@ -88,8 +88,8 @@ static void check_unread(const struct machine *m, const char *text, const uint64
 	struct bpf_insn insns[EMIT_INSNS_MAX];
 	uint64_t word = 1, value;
 	struct interp vm = {
-		.insns = insns, .ctx = (void *)regs, .ctx_size = m->ctx_size, .word = &word,
-		.read_helper = BPF_FUNC_probe_read_user, .read = read_memory,
+		.insns = insns, .ctx = (void *)regs, .ctx_size = gen_context(m->machine),
+		.word = &word, .read_helper = BPF_FUNC_probe_read_user, .read = read_memory,
 	};
 	enum spec_reason reason;
 	struct spec spec;

@@ -293,13 +293,17 @@ struct gen_machine {
 	const struct gen_reg *regs;
 	size_t nregs;
 	const struct gen_reg *portable;
+	unsigned int context;		/* bytes */
 	void (*memory)(uint64_t *seed, struct gen_spec *g);
 };
 
 static const struct gen_machine gen_machines[] = {
-	{ EM_X86_64, "$", "%", gen_x86, GEN_COUNT(gen_x86), gen_x86_portable, gen_x86_memory },
-	{ EM_AARCH64, "", "", gen_a64, GEN_COUNT(gen_a64), gen_a64_portable, gen_a64_memory },
-	{ EM_RISCV, "", "", gen_riscv, GEN_COUNT(gen_riscv), gen_riscv_portable, gen_riscv_memory },
+	{ EM_X86_64, "$", "%", gen_x86, GEN_COUNT(gen_x86), gen_x86_portable, 168,
+	  gen_x86_memory },
+	{ EM_AARCH64, "", "", gen_a64, GEN_COUNT(gen_a64), gen_a64_portable, 272,
+	  gen_a64_memory },
+	{ EM_RISCV, "", "", gen_riscv, GEN_COUNT(gen_riscv), gen_riscv_portable, 256,
+	  gen_riscv_memory },
 };
 
 static inline const struct gen_machine *gen_machine_of(uint16_t machine)
@@ -308,6 +312,14 @@ static inline const struct gen_machine *gen_machine_of(uint16_t machine)
 		if (gen_machines[i].machine == machine)
 			return &gen_machines[i];
 	return NULL;
+}
+
+/* Return the bytes of the context of programs that run on @machine; 0: they do not. */
+static inline unsigned int gen_context(uint16_t machine)
+{
+	const struct gen_machine *m = gen_machine_of(machine == EM_386 ? EM_X86_64 : machine);
+
+	return m ? m->context : 0;
 }
 
 static inline void gen_native(uint64_t *seed, const struct gen_machine *m, struct gen_spec *g)

@@ -3,7 +3,6 @@
 #ifndef TESTS_UNIT_LOAD_H
 #define TESTS_UNIT_LOAD_H
 
-#include <elf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -12,20 +11,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#define LOAD_MACHINE	EM_X86_64
-#define LOAD_CORPUS	"x86_64"
-#elif defined(__aarch64__)
-#define LOAD_MACHINE	EM_AARCH64
-#define LOAD_CORPUS	"aarch64"
-#elif defined(__riscv)
-#define LOAD_MACHINE	EM_RISCV
-#define LOAD_CORPUS	"riscv64"
-#else
-#define LOAD_MACHINE	EM_NONE
-#define LOAD_CORPUS	""
-#endif
 
 /* Instructions. */
 #define ALU(op, dst, k) \
@@ -87,8 +72,6 @@ static inline const char *load_forbidden(void)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT },
 	};
 
-	if (LOAD_MACHINE == EM_NONE)
-		return "no emitter for this host's architecture";
 	switch (load_once(nothing, 2, false)) {
 	case 0:
 		return NULL;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/unit/check.h"
+#include "tests/unit/host.h"
 
 #define CALLS	8
 #define MEMBER	0x58
@@ -59,64 +60,13 @@ NOINLINE void calls_none(int number)
 #define INSN(text)	"	" text "\n"
 #define LABEL(name)	".globl " name "\n.type " name ", %function\n" name ":\n"
 
-/* Loads before calls, and the register to be found; NULL: none. Prologues. */
-#if defined(__x86_64__)
-#define CALL_LEN	5
-#define LINE(load)	"	" load "\n	call called\n"
-#define LOADS LINE("mov 0x58(%rbx),%rdi") LINE("mov 0x58(%r15),%rdi")             \
-	LINE("mov 0x58(%rax),%rdi") LINE("mov 0x58(%r13),%rdi")                   \
-	LINE("mov 0x58(%r12),%rdi") LINE("mov 0x60(%rbx),%rdi")                   \
-	LINE("mov 0x58(%rbx),%rsi") LINE("lea 0x58(%rbx),%rdi")
-static const char *const owners[CALLS] = { "rbx", "r15", "rax", "r13" };
-#define ENTRY	"0(%rsp)"
-#define PUSHED	"24(%rsp)"
-#define SITE	"400(%rsp)"
-#define PROLOGUE								\
-	INSN("endbr64") INSN("push %rbp") INSN("mov %rsp,%rbp") INSN("push %r15")	\
-	INSN("push %r12") LABEL("prologue_pushed") INSN("sub $0x38,%rsp")		\
-	INSN("sub $0x140,%rsp") INSN("mov %fs:0x28,%rax") LABEL("prologue_site")	\
-	INSN("nop") INSN("and $-32,%rsp") LABEL("prologue_lost") INSN("ret")		\
-	INSN(".skip 300,0x90") LABEL("prologue_end") INSN("nop")
-#elif defined(__aarch64__)
-#define CALL_LEN	4
-#define LINE(load)	"	" load "\n	bl called\n"
-#define LOADS LINE("ldr x0, [x19, #88]") LINE("ldr x0, [x1, #88]")                \
-	LINE("ldr x0, [x9, #88]") LINE("ldr x0, [x28, #88]")                      \
-	LINE("ldr x0, [sp, #88]") LINE("ldr x0, [x19, #96]")                      \
-	LINE("ldr x1, [x19, #88]") LINE("str x0, [x19, #88]")
-static const char *const owners[CALLS] = { "x19", "x1", "x9", "x28" };
-#define ENTRY	"%x30"
-#define PUSHED	"%x30"
-#define SITE	"%x30"
-#define PROLOGUE								\
-	INSN("paciasp") INSN("stp x29, x30, [sp, #-48]!") LABEL("prologue_pushed")	\
-	INSN("mov x29, sp") INSN("stp x19, x20, [sp, #16]") LABEL("prologue_site")	\
-	INSN("nop") INSN("bl called") LABEL("prologue_lost") INSN("ret")		\
-	INSN(".skip 300") LABEL("prologue_end") INSN("nop")
-#elif defined(__riscv)
-#define CALL_LEN	(returns[i] - base - vaddrs[i] == 4 ? 4 : 8)	/* jal; auipc and jalr */
-#define LINE(load)	"	" load "\n	call called\n"
-#define LOADS LINE("ld a0, 88(s2)") LINE("ld a0, 88(a1)")                         \
-	LINE("ld a0, 88(t1)") LINE("c.ld a0, 88(s1)")                             \
-	LINE("ld a0, 88(sp)") LINE("ld a0, 96(s2)")                               \
-	LINE("ld a1, 88(s2)") LINE("sd a0, 88(s2)")
-static const char *const owners[CALLS] = { "s2", "a1", "t1", "s1" };
-#define ENTRY	"ra"
-#define PUSHED	"ra"
-#define SITE	"ra"
-#define PROLOGUE								\
-	INSN("auipc zero, 0") INSN("addi sp, sp, -48") INSN("sd ra, 40(sp)")		\
-	LABEL("prologue_pushed") INSN("addi s0, sp, 48") INSN("lui a5, 4")		\
-	LABEL("prologue_site") INSN("nop") INSN("call called") LABEL("prologue_lost")	\
-	INSN("ret") INSN(".skip 300") LABEL("prologue_end") INSN("nop")
-#else
-#error "no assembly for this architecture"
-#endif
-
 /* Never run. */
 __asm__(".text\n.globl loads\n.type loads, %function\nloads:\n" LOADS ".size loads, . - loads\n");
 
 __asm__(".text\n" LABEL("prologue") PROLOGUE);
+
+/* The register that each load is from. */
+static const char *const owners[CALLS] = { LOAD_OWNERS };
 
 static struct elf elf;
 static uintptr_t base;		/* of this program in memory */
@@ -142,8 +92,8 @@ static void calls_precede_return_addresses(void)
 	calls_often(1);
 	CHECK(nreturns == 3 && n == nreturns, "%zu found, %zu seen", n, nreturns);
 	for (size_t i = 0; i < n && i < nreturns; i++)
-		CHECK(base + vaddrs[i] + CALL_LEN == returns[i], "%zu: %#lx instead of %#lx", i,
-		      (unsigned long)vaddrs[i], (unsigned long)(returns[i] - base - CALL_LEN));
+		CHECK(CALL_LENGTH(returns[i] - base - vaddrs[i]), "%zu: %#lx, not before %#lx", i,
+		      (unsigned long)vaddrs[i], (unsigned long)(returns[i] - base));
 }
 
 static void no_calls_found(void)

@@ -5,24 +5,15 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <time.h>
-#if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
-#include <asm/ptrace.h>
-#endif
 
+#include "host/arch.h"
 #include "tests/unit/check.h"
 #include "tests/unit/corpus.h"
+#include "tests/unit/host.h"
+#include "tests/unit/machines.h"
 #include "usdt/arch.h"
 
-#ifndef EM_LOONGARCH
-#define EM_LOONGARCH 258
-#endif
-
 #define COUNT(a)	(sizeof(a) / sizeof(*(a)))
-
-static const uint16_t machines[] = {
-	EM_X86_64, EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_S390, EM_RISCV, EM_MIPS,
-	EM_LOONGARCH, EM_NONE,
-};
 
 static bool is64(uint16_t machine)
 {
@@ -469,40 +460,24 @@ static void corpora(void)
 	}
 }
 
-#define SLOT(machine_, name_, type_, field_)                                        \
-	do {                                                                        \
-		struct arch_reg reg_ = { .slot = SPEC_NO_REG };                   \
-		const struct arch *arch_ = arch_of(machine_);                     \
-		CHECK(arch_->reg(arch_, name_, strlen(name_), &reg_) == SPEC_OK);   \
-		CHECK(reg_.slot * 8 == (int)offsetof(type_, field_), "%s", name_); \
-	} while (0)
-
 static void host_registers(void)
 {
-#if defined(__x86_64__)
-#define X86(name, field)	SLOT(EM_X86_64, name, struct pt_regs, field)
-	X86("r15", r15); X86("r14", r14); X86("r13", r13); X86("r12", r12); X86("rbp", rbp);
-	X86("rbx", rbx); X86("r11", r11); X86("r10", r10); X86("r9", r9); X86("r8", r8);
-	X86("rax", rax); X86("rcx", rcx); X86("rdx", rdx); X86("rsi", rsi); X86("rdi", rdi);
-	X86("rip", rip); X86("rsp", rsp);
-#elif defined(__aarch64__)
-	for (int i = 0; i < 31; i++) {
-		char name[8];
+	const struct arch *arch = arch_of(HOST_ELF_MACHINE);
+	static const struct {
+		const char *name;
+		size_t offset;
+	} rows[] = {
+#define ROW(name, member)	{ name, offsetof(REGISTERS, member) },
+		REGISTER_ROWS(ROW)
+#undef ROW
+	};
 
-		snprintf(name, sizeof(name), "x%d", i);
-		SLOT(EM_AARCH64, name, struct user_pt_regs, regs[i]);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct arch_reg reg = { .slot = SPEC_NO_REG };
+
+		CHECK(arch->reg(arch, rows[i].name, strlen(rows[i].name), &reg) == SPEC_OK);
+		CHECK(reg.slot * 8 == (int)rows[i].offset, "%s", rows[i].name);
 	}
-	SLOT(EM_AARCH64, "sp", struct user_pt_regs, sp);
-	SLOT(EM_AARCH64, "pc", struct user_pt_regs, pc);
-#elif defined(__riscv)
-#define RISCV(name)	SLOT(EM_RISCV, #name, struct user_regs_struct, name)
-	RISCV(pc); RISCV(ra); RISCV(sp); RISCV(gp); RISCV(tp); RISCV(t0); RISCV(t1); RISCV(t2);
-	RISCV(s0); RISCV(s1); RISCV(a0); RISCV(a1); RISCV(a2); RISCV(a3); RISCV(a4); RISCV(a5);
-	RISCV(a6); RISCV(a7); RISCV(s2); RISCV(s3); RISCV(s4); RISCV(s5); RISCV(s6); RISCV(s7);
-	RISCV(s8); RISCV(s9); RISCV(s10); RISCV(s11); RISCV(t3); RISCV(t4); RISCV(t5); RISCV(t6);
-#else
-	SKIP("no emitter for this host's architecture");
-#endif
 }
 
 static double seconds(void)
@@ -526,11 +501,12 @@ static void parse_exactly(const char *bytes, size_t len)
 	char *text = malloc(len ? len : 1), buf[64];
 
 	memcpy(text, bytes, len);
-	for (size_t i = 0; i < COUNT(machines); i++) {
+	for (size_t i = 0; i <= MACHINES; i++) {
+		uint16_t machine = machine_at(i);
 		struct spec spec;
 
-		spec_parse(machines[i], is64(machines[i]), text, len, &spec);
-		spec_format(machines[i], &spec, buf, sizeof(buf));
+		spec_parse(machine, is64(machine), text, len, &spec);
+		spec_format(machine, &spec, buf, sizeof(buf));
 		CHECK(strlen(buf) < sizeof(buf));
 	}
 	free(text);
@@ -580,7 +556,7 @@ static void huge_strings(void)
 
 	for (size_t i = 0; i < COUNT(repeated) * COUNT(starts); i++) {
 		const char *unit = repeated[i / COUNT(starts)], *start = starts[i % COUNT(starts)];
-		uint16_t machine = machines[i % COUNT(machines)];
+		uint16_t machine = machine_at(i);
 		size_t at = strlen(start), n = strlen(unit);
 		struct spec specs[SPEC_ARGS_MAX];
 		double begun = seconds();

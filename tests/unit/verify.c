@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel's verifier accepts all code that spec_emit() generates for this architecture. */
+#include "host/arch.h"
 #include "tests/unit/check.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/genspec.h"
+#include "tests/unit/host.h"
 #include "tests/unit/load.h"
 #include "tests/unit/random.h"
 #include "usdt/emit.h"
@@ -33,14 +35,14 @@ static int load_text(const char *text, int32_t read_helper, enum spec_reason *re
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	struct emit_target target = {
-		.machine = LOAD_MACHINE, .site_vaddr = GEN_SITE,
+		.machine = HOST_ELF_MACHINE, .site_vaddr = GEN_SITE,
 		.read_helper = read_helper, .symbol = any_symbol,
 		.unread = strlen(text) & 1 ? 1 << 12 : 0,
 	};
 	struct spec spec;
 	int n, err;
 
-	spec_parse(LOAD_MACHINE, true, text, strlen(text), &spec);
+	spec_parse(HOST_ELF_MACHINE, true, text, strlen(text), &spec);
 	n = spec_emit(&spec, &target, insns + MAIN_INSNS, EMIT_INSNS_MAX, reason);
 	if (n < 0)
 		return n;
@@ -67,7 +69,7 @@ static void verifier_accepts_corpus(void)
 		SKIP(why);
 		return;
 	}
-	CHECK(corpus_each(LOAD_CORPUS, load_spec, &loaded) > 0, "in %s", corpus_dir);
+	CHECK(corpus_each(HOST_CORPUS, load_spec, &loaded) > 0, "in %s", corpus_dir);
 	CHECK(loaded > 100, "%d", loaded);
 }
 
@@ -84,7 +86,7 @@ static void verifier_accepts_random(void)
 	for (int i = 0; i < RANDOM_SPECS && check_failures < 3; i++) {
 		struct gen_spec g;
 
-		gen_spec(&seed, LOAD_MACHINE, &g);
+		gen_spec(&seed, HOST_ELF_MACHINE, &g);
 		load_spec(g.text, &loaded);
 	}
 	CHECK(loaded == RANDOM_SPECS, "%d", loaded);
