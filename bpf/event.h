@@ -54,6 +54,7 @@ enum event_type {
 #define SESSION_UNPARSED	0x80000	/* its last statement began without a Parse */
 #define SESSION_SETTLED		0x100000 /* it has no portal that may be executed again */
 #define SESSION_UNNAMED		0x2000000 /* a record with its application's name was lost */
+#define SESSION_KILLED		0x80000000 /* its process is being killed */
 
 /* In the key of a session that is an object of the server. */
 #define SESSION_OBJECT		(1ULL << 63)
@@ -237,10 +238,34 @@ struct session {
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
 	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
 	__u32 engine_number;	/* of its server's engine, for struct stat_key */
-	__u32 reserved;
+	__u32 thread;		/* with ->object: the kernel's ID of its statement's thread */
 	struct event_statement s;
 	char text[];	/* text_size bytes */
 };
+
+/*
+ * A string that an object has to which the server's session object points. Offsets: of the pointer
+ * to that object, -1: unknown; in it, of the pointer to the string.
+ */
+struct object_name {
+	__s64 at, inner;
+	__u64 counted;	/* the string's length follows the pointer; else it has a NUL at its end */
+};
+
+/*
+ * Map "objects": ID of the target → where its session objects have what is read when the process is
+ * killed, and while a statement is running. Offsets; -1: unknown.
+ */
+struct object_places {
+	__s64 text;		/* of the text's address, which its length follows */
+	__s64 database;		/* of the address of its name */
+	__s64 connection;	/* of the server's ID of the connection .. */
+	__u64 connection_bytes;	/* .. 4 or 8 */
+	struct object_name user, host, address;
+};
+
+/* Map "threads_of_objects": thread ID % THREADS_OF_OBJECTS → key of the session it works for. */
+#define THREADS_OF_OBJECTS	16384
 
 /* Map "slots", see bpf/slot.h. User space changes its elements by atomic operations only. */
 struct slot {

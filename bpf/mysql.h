@@ -3,8 +3,8 @@
 #ifndef BPF_MYSQL_H
 #define BPF_MYSQL_H
 
+#include "bpf/object.h"
 #include "bpf/plan.h"
-#include "bpf/transaction.h"
 
 #define COMMAND_TEXT	3	/* COM_QUERY */
 #define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
@@ -107,6 +107,7 @@ PROGRAM(command_start)
 		return 0;
 	s = &session->s;
 	session_joined(session);
+	object_begin(session, session_key(ctx, bpf_get_current_pid_tgid()));
 	/*
 	 * A resumed command continues its statement, or the last one of "a; b". A completed
 	 * prepared statement is not continued.
@@ -350,6 +351,7 @@ PROGRAM(command_end)
 	if (transactions_wanted())
 		mysql_transaction(ctx, session, now, wants_text);
 	/* The next statement of the packet, if there is one, begins here. */
+	s->text_len = 0;
 	statement_begin(ctx, session, now,
 			SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
 	return 0;

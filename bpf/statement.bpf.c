@@ -108,33 +108,92 @@ INLINE void session_end(void *ctx, struct session *session)
 INLINE void session_end_all(void *ctx, struct session *session)
 {
 	int ends = session->s.flags & SESSION_OPEN && !(session->s.flags & SESSION_REPLICATION);
+	const struct event_transaction *t = session_transaction(session);
 
 	session_end(ctx, session);
 	if (!VALUE(transaction_at))
 		return;
-	if (ends && transaction_is_open(session_transaction(session)))
+	if (ends && transaction_is_open(t))
 		transaction_add(session, 1);
-	if (transaction_is_open(session_transaction(session)))
-		transaction_end(ctx, session, bpf_ktime_get_ns(), TRANSACTION_ROLLED_BACK);
+	/* After XA PREPARE it is still the session's; in PostgreSQL it is not. */
+	if (transaction_is_open(t))
+		transaction_end(ctx, session, bpf_ktime_get_ns(),
+				session->object && t->flags & TRANSACTION_PREPARED ?
+				TRANSACTION_PREPARED : TRANSACTION_ROLLED_BACK);
+}
+
+/* End what is open in @session, whose thread is gone. */
+static __attribute__((noinline)) void session_leave(void *ctx, struct session *session)
+{
+	struct event_statement *s = &session->s;
+
+	/* How the statement has ended is unknown. */
+	if (!limit_detached(s->target_id))
+		session_end_all(ctx, session);
+	else if (s->flags & SESSION_OPEN)
+		lost_in(s->target_id, LOST_START_WITHOUT_END);
+	if (VALUE(want_sessions))
+		send_session(ctx, EVENT_EXIT, s->target_id, (__u64)s->pid << 32 | s->tid);
 }
 
 /* Drop what is kept for thread @tid, whose ID another thread may get. @session: its own, or NULL */
 INLINE void thread_end(void *ctx, __u32 tid, struct session *session)
 {
-	struct event_statement *s = &session->s;
-
-	if (session && limit_detached(session->s.target_id)) {
-		/* How the statement has ended is unknown. */
-		if (s->flags & SESSION_OPEN)
-			lost_in(s->target_id, LOST_START_WITHOUT_END);
-	} else if (session) {
-		session_end_all(ctx, session);
-	}
+	if (session)
+		session_leave(ctx, session);
 	if (VALUE(want_breakdown))
 		breakdown_exit(ctx, tid);
-	if (session && VALUE(want_sessions))
-		send_session(ctx, EVENT_EXIT, s->target_id, (__u64)s->pid << 32 | s->tid);
 	session_drop(tid);
+}
+
+/*
+ * Raw tracepoint signal_deliver(signal, information, action), in the thread that gets it. If it
+ * does not end the process, nothing but a copy is lost.
+ */
+PROGRAM(thread_signal)
+{
+	const __u64 *args = ctx;
+	__u64 key;
+	struct session *session = object_current(&key);
+
+	if (!session)
+		return 0;
+	/* One after the other: nested functions may have 512 bytes of stack together. */
+	if (session->s.flags & SESSION_OPEN)
+		object_save(session);
+	if (VALUE(want_sessions) && session->s.flags & SESSION_OPEN && session->s.text_len)
+		object_send_identity(ctx, session);
+	if (VALUE(want_sessions) && VALUE(transaction_at) &&
+	    transaction_is_open(session_transaction(session)))
+		object_save_transaction(session);
+	if ((__u32)args[0] == SIGNAL_KILL)
+		session->s.flags |= SESSION_KILLED;
+	return 0;
+}
+
+/*
+ * End the session that is an object and for which the current thread works, if the thread exits
+ * because its process does. A thread of a pool may exit while a session that it has served goes on.
+ */
+INLINE void object_end(void *ctx)
+{
+	__u64 key;
+	struct session *session = object_current(&key);
+	struct event_statement *s = &session->s;
+	enum session_phase phase;
+
+	if (!session)
+		return;
+	phase = session_phase(s);
+	if (!(s->flags & SESSION_KILLED) && phase != SESSION_RUNNING)
+		return;
+	/* Without a text, the packet has no other statement. */
+	if (phase == SESSION_BETWEEN && !s->text_len)
+		s->flags &= ~SESSION_OPEN;
+	if (!s->text_len)
+		s->flags |= STATEMENT_UNREADABLE;
+	session_leave(ctx, session);
+	session_drop(key);
 }
 
 /* Raw tracepoint sched_process_exit: a thread's session ends with it. */
@@ -142,6 +201,7 @@ PROGRAM(thread_exit)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
+	object_end(ctx);
 	thread_end(ctx, tid, session_find(tid));
 	return 0;
 }

@@ -117,7 +117,9 @@ struct engine_activity {
 	const char *transaction_begun;	/* .. and function that returns its start, as ->begun */
 };
 
+struct elf;
 struct lock_ops;
+struct object_places;
 struct ps_ops;
 struct who;
 
@@ -147,11 +149,8 @@ struct engine {
 	const struct engine_arg *common;
 	uint64_t timed_commands;		/* that run statements; bits by number & 63 */
 	bool one_row_count;			/* rows sent and rows changed are one number */
-	/*
-	 * If a session is an object: exported functions that return the address of its statement
-	 * text, NULL-terminated; else NULL.
-	 */
-	const char *const *query_accessors;
+	/* If a session is an object: find in @elf what it has where; else NULL. */
+	void (*find_object)(const struct elf *elf, struct object_places *places);
 	const struct lock_ops *lock_ops;	/* see db/locks/ops.h; NULL: locks are not traced */
 	const struct ps_ops *ps_ops;	/* see db/ps/ops.h; NULL: sessions are not listed */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */

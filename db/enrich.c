@@ -263,15 +263,19 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, ui
 	s->who = who;
 }
 
-/* The same of a running statement whose session is not a thread: who runs it comes with its end. */
-static void enrich_unnamed(struct enrich *e, const struct event_statement *event,
-			   struct statement *s)
+/*
+ * The same of what is open in a session that is an object: its user comes with the end of a
+ * statement, and is in the server's memory meanwhile.
+ */
+static void enrich_object(struct enrich *e, const struct session *session, struct statement *s)
 {
+	const struct event_statement *event = &session->s;
 	uint32_t uid;
 	bool has_uid = enrich_uid(e, event, &uid);
 
 	enrich_limit_servers(e);
 	e->who = (struct who){ .pid = event->pid, .tid = event->tid };
+	sessions_who(e->config.sessions, session, &e->who);
 	s->server = servers_of(&e->servers, enrich_target(e, event->target_id), event->pid,
 			       has_uid ? &uid : NULL);
 	s->who = &e->who;
@@ -362,6 +366,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.plan = s.has_index ? (uint16_t)event->plan : 0;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = s.unended = event->flags & STATEMENT_ERROR;
+	s.died = event->flags & STATEMENT_DIED;
 	s.no_text = event->flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
 	s.waits = breakdown_wait_take(&e->waits, event->pid, event->start_ns, &s.nwaits);
@@ -373,15 +378,16 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	enrich_leave(e, event);
 }
 
-void enrich_running(struct enrich *e, const struct event_statement *event, bool has_text,
+void enrich_running(struct enrich *e, const struct session *session, bool has_text,
 		    uint64_t now_ns)
 {
+	const struct event_statement *event = &session->s;
 	struct statement s = statement_of(e, event, has_text);
 
 	s.running = true;
 	s.duration_ns = now_ns - event->start_ns - event->duration_ns;
 	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)
-		enrich_unnamed(e, event, &s);
+		enrich_object(e, session, &s);
 	else
 		enrich_who(e, event, 0, &s);
 	sink_statement(e->config.sink, &s, event->head.owner);
@@ -406,9 +412,13 @@ static struct transaction transaction_of(const struct event_transaction *event,
 	};
 }
 
-/* Report transaction @t, which is @s with the text of one of its statements. */
+/*
+ * Report transaction @t, which is @s with the text of one of its statements. @session: that has it
+ * open; NULL: it has ended.
+ */
 static void enrich_show_transaction(struct enrich *e, const struct event_transaction *event,
-				    struct statement *s, const struct transaction *t)
+				    const struct session *session, struct statement *s,
+				    const struct transaction *t)
 {
 	struct event_identity who = event->who;
 	uint32_t id = event->s.target_id;
@@ -417,7 +427,10 @@ static void enrich_show_transaction(struct enrich *e, const struct event_transac
 	who.session.tid = event->s.tid;
 	if (e->config.identify && who.session.head.type && who.session.target_id == id)
 		enrich_identity(e, &who);
-	enrich_who(e, &event->s, event->s.connection_id, s);
+	if (session && e->config.identify && !enrich_target(e, id)->engine->identify)
+		enrich_object(e, session, s);
+	else
+		enrich_who(e, &event->s, event->s.connection_id, s);
 	s->transaction = t;
 	s->no_text = event->s.flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
 	s->unended = true;
@@ -443,7 +456,7 @@ void enrich_transaction(struct enrich *e, const struct event_transaction *event)
 		t.counted = false;
 		t.state = TRANSACTION_IS_UNKNOWN;
 	}
-	enrich_show_transaction(e, event, &s, &t);
+	enrich_show_transaction(e, event, NULL, &s, &t);
 }
 
 void enrich_open_transaction(struct enrich *e, const struct event_transaction *event,
@@ -467,5 +480,5 @@ void enrich_open_transaction(struct enrich *e, const struct event_transaction *e
 	t.statements += running;
 	t.state = running ? TRANSACTION_IS_RUNNING :
 		  event->flags & TRANSACTION_FAILED ? TRANSACTION_IS_ABORTED : TRANSACTION_IS_IDLE;
-	enrich_show_transaction(e, event, &s, &t);
+	enrich_show_transaction(e, event, session, &s, &t);
 }

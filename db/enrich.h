@@ -47,10 +47,10 @@ void enrich_close(struct enrich *enrich);
 void enrich_statement(struct enrich *enrich, const struct event_statement *event);
 
 /*
- * A statement that is running, or was suspended, at @now_ns of the programs' clock. Its text
- * is valid only with @has_text.
+ * The statement of @session that is running, or was suspended, at @now_ns of the programs' clock.
+ * Its text is valid only with @has_text.
  */
-void enrich_running(struct enrich *enrich, const struct event_statement *event, bool has_text,
+void enrich_running(struct enrich *enrich, const struct session *session, bool has_text,
 		    uint64_t now_ns);
 
 /* A transaction that has ended. */

@@ -83,6 +83,7 @@ struct statement {
 	bool alone;			/* it was a transaction of its own, if that was traced */
 	uint32_t fetches;		/* Executes of its portal, which was suspended */
 	bool has_rows, has_status, failed;
+	bool died;			/* its backend, or its server, ended before it did */
 	uint64_t rows;
 	bool has_counts;		/* rows sent and affected, as in a slow log */
 	uint64_t sent, affected;

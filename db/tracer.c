@@ -33,6 +33,7 @@
 #define ELEMENT_HEAD	64		/* bytes of a hash element before its value, at most */
 #define PRUNE_NS	1000000000u	/* interval of removing what processes left behind .. */
 #define PRUNE_REST	20		/* .. and how many times longer than this it pauses */
+#define OBJECT_FILES_MAX	256	/* files of servers whose sessions are objects */
 #define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
@@ -89,6 +90,10 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		{ "ignored", BPF_MAP_TYPE_HASH, 8, 1, sessions, RUNTIME_ALLOC },
 		{ "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		{ "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
+		/* LRU: those of files that are gone are never removed. */
+		{ "objects", BPF_MAP_TYPE_LRU_HASH, 4, sizeof(struct object_places),
+		  OBJECT_FILES_MAX, 0 },
+		{ "threads_of_objects", BPF_MAP_TYPE_ARRAY, 4, 8, THREADS_OF_OBJECTS, 0 },
 		{ "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
 		  t->config.sink.stat_unit_ns ? HISTOGRAM_MAX : 1, RUNTIME_ALLOC },
 	};
@@ -101,6 +106,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		.map = runtime_map(&t->rt, "sessions"),
 		.slot_map = runtime_map(&t->rt, "slot_sessions"),
 		.ignored_map = runtime_map(&t->rt, "ignored"),
+		.objects_map = runtime_map(&t->rt, "objects"),
 		.bytes = session, .max = sessions, .text_bytes = t->config.text_bytes,
 		.transaction_at = t->config.transactions ? head : 0, .both = t->config.both,
 		.no_memory = t->rt.pid_ns_ino, .owners = t->rt.owners, .discover = &t->discover,
@@ -264,6 +270,8 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 	struct tracer *t = arg;
 
 	limit_add(&t->limit, target, process->uid);
+	if (t->statements)
+		sessions_places(&t->sessions, target);
 	if (t->statements && t->config.identify &&
 	    process_is_main(process, engine_is_executable))
 		servers_started(&t->enrich.servers, target->id, process);
@@ -614,7 +622,7 @@ static void tracer_report_open(struct tracer *t, const struct session *session, 
 
 	if (state & SESSION_HAS_STATEMENT &&
 	    until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
-		enrich_running(&t->enrich, event, has_text, until_ns);
+		enrich_running(&t->enrich, session, has_text, until_ns);
 	if (state & SESSION_HAS_TRANSACTION &&
 	    now_ns >= transaction->s.start_ns + t->config.threshold_ns &&
 	    transaction->s.text_len <= t->config.text_bytes && process_exists(session->s.pid))

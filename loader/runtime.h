@@ -34,7 +34,7 @@
 #define RUNTIME_OBJECTS		2
 #define RUNTIME_VALUES		128	/* limit of maps and constants */
 #define RUNTIME_MAPS		32
-#define RUNTIME_TRACEPOINTS	10
+#define RUNTIME_TRACEPOINTS	16
 
 /*
  * In map_def.flags: allocate elements when they are added, if tracing programs may do so

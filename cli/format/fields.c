@@ -239,12 +239,18 @@ static bool get_status(const struct statement *st, unsigned int which, struct fi
 	return st->has_status && get_string(st->failed ? "error" : "ok", value);
 }
 
-/* The status, "running" or "prepare". In JSON the last two are types of the record instead. */
+/* The status, "died", or "running" or "prepare", which in JSON are types of the record. */
 static bool get_state(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	if (st->running || st->prepare)
-		return get_string(st->running ? "running" : "prepare", value);
+	if (st->running || st->prepare || st->died)
+		return get_string(st->running ? "running" : st->died ? "died" : "prepare", value);
 	return get_status(st, which, value);
+}
+
+static bool get_died(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->died, st->died, value);
 }
 
 static bool get_errno(const struct statement *st, unsigned int which, struct field_value *value)
@@ -468,9 +474,10 @@ const struct field field_rows[] = {
 	  STATEMENTS, JSON("fetches"), OTLP(19, "dbslower.fetches"),
 	  .type = FIELD_NUMBER, .get = get_fetches },
 	{ LEFT("status", "STATUS", 6,
-	       "ok, error (failed, cancelled or timed out), running or prepare"),
+	       "ok, error (failed, cancelled, timed out), died, running or prepare"),
 	  STATEMENTS, .type = FIELD_STRING, .get = get_state },
 	{ JSON_STRING("status"), .type = FIELD_STRING, .get = get_status },
+	{ JSON("died"), .type = FIELD_FLAG, .get = get_died },
 	{ RIGHT("errno", "ERRNO", 6, "error number of the server (mysql)"),
 	  STATEMENTS, JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
 	{ LEFT("sqlstate", "SQLSTATE", 8, "SQLSTATE of the error"),

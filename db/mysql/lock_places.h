@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "db/mysql/identity.h"
-
 #define MYSQL_NAMESPACE_WORDS	256	/* limit of ->namespace_words */
 
 /* Addresses and offsets for a server's file. */
@@ -16,10 +14,7 @@ struct mysql_locks {
 	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	uint64_t sessions;	/* first word of a THD, as linked; 0: unknown */
-	int64_t connection;	/* offset of the connection id in a THD; -1: unknown */
-	unsigned int connection_size;	/* in bytes */
 	int64_t options;	/* offset of the option bits in a THD; -1: unknown */
-	struct mysql_identity identity;
 	/* Names of the namespaces of metadata locks, as linked; 0: unknown. */
 	uint64_t namespaces;
 	unsigned int namespace_words;

@@ -75,14 +75,14 @@ void lock_reader_backend(const struct lock_reader *r, uint64_t session,
 	backend->pid = r->owner.pid;
 	if (!session)
 		return;
-	if (r->places->connection >= 0)
-		process_memory_read(&r->memory, session + (uint64_t)r->places->connection,
+	if (r->backend->object.connection >= 0)
+		process_memory_read(&r->memory, session + (uint64_t)r->backend->object.connection,
 				    &backend->connection,
-				    r->places->connection_size < 8 ? 4 : 8);
+				    (size_t)r->backend->object.connection_bytes);
 	backend->text = malloc(r->size);
-	n = backend->text ? backend_query(&r->owner, session, r->backend, backend->text,
-					  r->size, &len) : -ENOMEM;
-	backend->valid = r->backend->query >= 0;
+	n = backend->text ? object_query(&r->owner, session, &r->backend->object, backend->text,
+					 r->size, &len) : -ENOMEM;
+	backend->valid = r->backend->object.text >= 0;
 	backend->running = n > 0;
 	if (n > 0) {
 		lock_backend_text(backend, (size_t)n);

@@ -13,7 +13,7 @@ struct lock_reader {
 	struct mysql_locks *places;
 	const struct backend_places *backend;
 	struct process_memory memory;
-	struct backend_owner owner;
+	struct object_owner owner;
 	size_t size;			/* of a text */
 	uint64_t session_class;		/* first word of a THD: the address of its vtable */
 	unsigned int *reads;		/* left: a hostile process cannot cause endless reading */

@@ -5,19 +5,16 @@
 #include "db/mysql/options.h"
 #include "db/mysql/row_lock.h"
 #include "host/elf_map.h"
-#include "usdt/accessor.h"
 
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
 #define READS_MAX	(1u << 17)	/* of memory, for one wait */
 
 void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 {
-	struct accessor accessor;
 	struct elf_symbol symbol;
 
-	*places = (struct mysql_locks){ .connection = -1, .options = mysql_options_find(elf) };
+	*places = (struct mysql_locks){ .options = mysql_options_find(elf) };
 	places->lowest = elf_map_lowest_vaddr(elf);
-	mysql_identity_find(elf, &places->identity);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
 	/* MySQL: a trx_t also points to others by its lists. */
@@ -34,11 +31,6 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 	}
 	if (places->namespace_words > MYSQL_NAMESPACE_WORDS)
 		places->namespace_words = MYSQL_NAMESPACE_WORDS;
-	if (!accessor_read(elf, "thd_get_thread_id", &accessor) &&
-	    accessor.kind == ACCESSOR_VALUE) {
-		places->connection = accessor.offset;
-		places->connection_size = accessor.size;
-	}
 }
 
 int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
@@ -69,7 +61,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	}
 	lock_reader_backend(&r, session, &info->self);
 	if (query->identify && session)
-		mysql_identity_read(&r.memory, &places->identity, session, &info->who);
+		object_read_who(&r.memory, &query->places->object, session, &info->who);
 	process_memory_close(&r.memory);
 	return err;
 }

@@ -12,6 +12,7 @@
 
 #include "bpf/event.h"
 #include "db/mysql/lock_ops.h"
+#include "db/mysql/object.h"
 #include "db/mysql/ps.h"
 
 #define COMMAND(number)	(1ULL << ((number) & 63))
@@ -218,10 +219,6 @@ static void mysql_client(const char *host, const char *port, char *client, size_
 	snprintf(client, size, "%s", host);
 }
 
-static const char *const mysql_query_accessors[] = {
-	"thd_query_string", "_Z16thd_query_unsafeP3THD", NULL,
-};
-
 #define PAIR_ARGS                                                           \
 	{ .name = "arg_text", .probe_arg = 1, .fallback = -1 },             \
 	{ .name = "arg_connection", .probe_arg = 2 },                       \
@@ -288,7 +285,7 @@ const struct engine engine_mysql = {
 	.version_symbol = "server_version",
 	.probe_sets = mysql_probe_sets,
 	.nprobe_sets = sizeof(mysql_probe_sets) / sizeof(mysql_probe_sets[0]),
-	.query_accessors = mysql_query_accessors,
+	.find_object = mysql_object_find,
 	.lock_ops = &mysql_lock_ops,
 	.ps_ops = &mysql_ps_ops,
 	/*

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/mysql/identity.h"
+#include "db/mysql/object.h"
 #include "db/mysql/options.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
@@ -38,10 +38,7 @@ struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
 	uint64_t threads;		/* variable: the list, as linked; 0: MySQL */
 	uint64_t manager, count;	/* MySQL's variables, as linked */
-	size_t id_bytes;		/* of the value at ->connection */
-	int64_t connection;		/* offsets in a THD */
-	int64_t start, options;		/* .. or -1: unknown */
-	struct mysql_identity identity;
+	int64_t start, options;		/* offsets in a THD; -1: unknown */
 	bool (*is_program)(const char *name);	/* for process_read() */
 };
 
@@ -49,7 +46,7 @@ struct reader {
 	const struct mysql_ps *ps;
 	const struct ps_query *query;
 	struct process_memory memory;
-	struct backend_owner owner;
+	struct object_owner owner;
 	uint64_t class;
 	unsigned int *elements;		/* of the list that may still be read */
 };
@@ -65,7 +62,7 @@ static int64_t find_match(const struct elf *elf, const char *name, const char *p
 static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_ps *ps = state;
-	struct accessor connection;
+	struct object_places object;
 
 	ps->class = elf_symbol_value(elf, "_ZTV3THD");
 	ps->threads = elf_symbol_value(elf, "server_threads");
@@ -74,16 +71,11 @@ static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(con
 	ps->options = mysql_options_find(elf);
 	/* imul $1000000,start_time(%rdi),%rax */
 	ps->start = find_match(elf, "thd_start_utime", "48 69 87 @@@@@@@@ 40 42 0f 00");
-	mysql_identity_find(elf, &ps->identity);
+	mysql_object_find(elf, &object);
 	ps->is_program = is_program;
-	if (accessor_read(elf, "thd_get_thread_id", &connection) ||
-	    connection.kind != ACCESSOR_VALUE)
-		return -ENOENT;
-	ps->connection = connection.offset;
-	ps->id_bytes = connection.size;
 	if (!ps->class || !(ps->threads || (ps->manager && ps->count)))
 		return -ENOENT;
-	return ps->identity.user.at >= 0 ? 0 : -ENOENT;
+	return object.user.at >= 0 && object.connection >= 0 ? 0 : -ENOENT;
 }
 
 static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
@@ -99,8 +91,8 @@ static void reader_statement(const struct reader *r, uint64_t thd, struct ps_ses
 	int n;
 
 	session->text = malloc(size);
-	n = session->text ? backend_query(&r->owner, thd, r->query->places, session->text, size,
-					  &len) : -ENOMEM;
+	n = session->text ? object_query(&r->owner, thd, &r->query->places->object, session->text,
+					 size, &len) : -ENOMEM;
 	if (n <= 0) {
 		free(session->text);
 		session->text = NULL;
@@ -137,12 +129,9 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	};
 	uint64_t class;
 
-	mysql_identity_read(&r->memory, &r->ps->identity, thd, &session.who);
+	object_read_who(&r->memory, &r->query->places->object, thd, &session.who);
 	if (!*session.who.user)
 		return true;
-	if (!reader_bytes(r, thd + (uint64_t)r->ps->connection, &session.who.connection,
-			  r->ps->id_bytes))
-		session.who.connection = 0;
 	reader_statement(r, thd, &session);
 	if (session.state != PS_ACTIVE)
 		session.state = reader_idle(r, thd);

@@ -34,6 +34,7 @@ const struct member statement_members[] = {
 	{ ROW("prepare", FLAG), S(s.prepare) },
 	{ ROW("running", FLAG), S(s.running) },
 	{ ROW("no_text", FLAG), S(s.no_text) },
+	{ ROW("died", FLAG), S(s.died) },
 	{ ROW("original_bytes", NUMBER), S(s.original_len) },
 	{ ROW("traceparent", STRING), S(parent) },
 	{ ROW("transaction", FLAG), S(is_transaction) },

@@ -13,14 +13,11 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 		  struct backend_places *places)
 {
 	const struct engine_activity *activity = engine->activity_variables;
-	const char *const *query = engine->query_accessors;
-	struct accessor accessor;
 
-	*places = (struct backend_places){ .query = -1 };
-	for (; query && *query && places->query < 0; query++)
-		if (!accessor_read(elf, *query, &accessor) &&
-		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
-			places->query = accessor.offset;
+	*places = (struct backend_places){ .text = 0 };
+	object_places_none(&places->object);
+	if (engine->find_object)
+		engine->find_object(elf, &places->object);
 	if (activity)
 		places->application = elf_symbol_value(elf, activity->application);
 	if (!activity || accessor_read_global(elf, activity->begun, &places->begun))
@@ -134,28 +131,4 @@ void backend_application(const struct process_memory *memory,
 	    !address || process_memory_read(memory, address, name, 64) != 64 ||
 	    !memchr(name, '\0', 64))
 		*name = '\0';
-}
-
-static bool backend_is_running(const struct backend_owner *owner)
-{
-	return process_runs(owner->pid, owner->is_program, owner->file);
-}
-
-int backend_query(const struct backend_owner *owner, uint64_t object,
-		  const struct backend_places *places, char *text, size_t size, size_t *len)
-{
-	struct process_memory memory;
-	uint64_t query[2] = { 0 };	/* a pointer and a length */
-	ssize_t n = -ENOENT;
-
-	if (places->query < 0 || !backend_is_running(owner) ||
-	    process_memory_open(owner->pid, &memory))
-		return -ENOENT;
-	if (backend_is_running(owner) &&
-	    process_memory_read(&memory, object + (uint64_t)places->query, query, sizeof(query)) ==
-	    sizeof(query) && query[0])
-		n = process_memory_read(&memory, query[0], text, query[1] < size ? query[1] : size);
-	process_memory_close(&memory);
-	*len = query[1];
-	return (int)n;
 }

@@ -7,6 +7,7 @@
 #define DB_SESSION_BACKEND_STATE_H
 
 #include "db/engine.h"
+#include "db/session/object.h"
 #include "host/process.h"
 #include "host/process_memory.h"
 #include "usdt/elf_symbol.h"
@@ -17,8 +18,7 @@ struct backend_places {
 	uint64_t text, begun, client, replication;
 	uint64_t application;			/* 0: unknown */
 	uint64_t transaction, transaction_begun;	/* the same */
-	/* Offset of the text in a session object, see engine.query_accessors; or -1. */
-	int64_t query;
+	struct object_places object;		/* all -1 if a session is a process */
 };
 
 /* Find the symbols and offsets in @elf by which sessions of @engine are read. */
@@ -50,19 +50,5 @@ int backend_transaction(const struct process *process, uint64_t lowest,
 /* Read the name of the application that the process of @memory serves; "": unknown. */
 void backend_application(const struct process_memory *memory,
 			 const struct backend_places *places, char name[64]);
-
-/* The process whose memory is read, if it still runs this program. */
-struct backend_owner {
-	uint32_t pid;
-	const struct process_file *file;	/* borrowed */
-	bool (*is_program)(const char *name);	/* for process_runs() */
-};
-
-/*
- * Read at most @size bytes of the text of the session whose object is at @object in process @owner.
- * Return how many, with the length of the text in *@len; or -ENOENT or -errno if it has none.
- */
-int backend_query(const struct backend_owner *owner, uint64_t object,
-		  const struct backend_places *places, char *text, size_t size, size_t *len);
 
 #endif

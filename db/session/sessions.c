@@ -173,13 +173,57 @@ static void sessions_each(struct sessions *s, void *arg, sessions_each_fn *each)
 	free(session);
 }
 
+const struct event_transaction *sessions_transaction(const struct sessions *s,
+						     const struct session *session)
+{
+	const char *at = (const char *)session + s->transaction_at;
+	const struct event_transaction *t = (const struct event_transaction *)at;
+
+	/* PID 0: just claimed, with an earlier session's transaction. */
+	return s->transaction_at && session->s.pid && t->flags & TRANSACTION_OPEN ? t : NULL;
+}
+
+/*
+ * Return whether the process of @session is gone. If it is an object of the server, no program may
+ * have learned of that.
+ */
 static bool session_gone(struct sessions *s, uint64_t key, struct session *session, void *arg)
 {
-	(void)s;
 	(void)key;
 	(void)arg;
 	/* PID 0: just claimed, and not filled in yet. */
-	return session->s.pid && !process_exists(session->s.pid);
+	if (!session->s.pid || process_exists(session->s.pid))
+		return false;
+	if (session_phase(&session->s) == SESSION_RUNNING || sessions_transaction(s, session))
+		owners_lost(s->owners, session->s.head.owner, LOST_START_WITHOUT_END, 1);
+	return true;
+}
+
+/* Return the target of @session, or NULL: it was removed, or has no probes at present. */
+static const struct target *session_target(const struct sessions *s, const struct session *session)
+{
+	const struct target *target = target_by_id(s->discover->targets, s->discover->ntargets,
+						   session->s.target_id);
+
+	return target && !target->paused_ns ? target : NULL;
+}
+
+void sessions_places(const struct sessions *s, const struct target *target)
+{
+	const struct object_places *places = &target->places.object;
+
+	if (places->text >= 0)
+		sys_map_update(s->objects_map, &target->id, places);
+}
+
+bool sessions_who(const struct sessions *s, const struct session *session, struct who *who)
+{
+	const struct target *target = session_target(s, session);
+	const struct object_owner owner = { session->s.pid, target ? &target->file : NULL,
+					    engine_is_executable };
+
+	return target && session->object && !s->no_memory &&
+	       !object_who(&owner, session->object, &target->places.object, who);
 }
 
 void sessions_prune(struct sessions *s)
@@ -198,16 +242,6 @@ static bool session_forgotten(struct sessions *s, uint64_t key, struct session *
 void sessions_forget(struct sessions *s, uint32_t target_id)
 {
 	sessions_each(s, &target_id, session_forgotten);
-}
-
-const struct event_transaction *sessions_transaction(const struct sessions *s,
-						     const struct session *session)
-{
-	const char *at = (const char *)session + s->transaction_at;
-	const struct event_transaction *t = (const struct event_transaction *)at;
-
-	/* PID 0: just claimed, with an earlier session's transaction. */
-	return s->transaction_at && session->s.pid && t->flags & TRANSACTION_OPEN ? t : NULL;
 }
 
 /* Begin the transaction of @session's statement unless the programs have: see bpf/transaction.h. */
@@ -253,15 +287,6 @@ static bool session_same(const struct sessions *s, uint64_t key, const struct se
 	return same;
 }
 
-/* Return the target of @session, or NULL: it was removed, or has no probes at present. */
-static const struct target *session_target(const struct sessions *s, const struct session *session)
-{
-	const struct target *target = target_by_id(s->discover->targets, s->discover->ntargets,
-						   session->s.target_id);
-
-	return target && !target->paused_ns ? target : NULL;
-}
-
 /*
  * Read the text of a SESSION_LATE session's statement from the server's memory. Return whether that
  * succeeded and the statement was still running afterwards.
@@ -270,12 +295,11 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 {
 	struct event_statement *statement = &session->s;
 	const struct target *target = session_target(s, session);
-	const struct backend_owner owner = { statement->pid, &target->file,
-					     engine_is_executable };
+	const struct object_owner owner = { statement->pid, &target->file, engine_is_executable };
 	size_t len = 0;
 	int n = s->no_memory ? -ENOENT :
-			       backend_query(&owner, session->object, &target->places,
-					     session->text, s->text_bytes, &len);
+			       object_query(&owner, session->object, &target->places.object,
+					    session->text, s->text_bytes, &len);
 	bool same = n >= 0 && session_same(s, key, session, false);
 
 	statement->text_len = n < 0 ? 0 : (uint32_t)n;
@@ -331,6 +355,8 @@ static bool session_report(struct sessions *s, uint64_t key, struct session *ses
 	struct listener *listener = arg;
 	unsigned int state;
 
+	if (key & SESSION_OBJECT && session_gone(s, key, session, NULL))
+		return true;
 	session_catch_up(s, session);
 	state = session_state(s, key, session);
 	if (state)
@@ -350,6 +376,8 @@ static bool session_keep(struct sessions *s, uint64_t key, struct session *sessi
 	struct sessions_kept *kept;
 	unsigned int state = 0;
 
+	if (key & SESSION_OBJECT && session_gone(s, key, session, NULL))
+		return true;
 	session_catch_up(s, session);
 	if (session_since(s, session, false) < *time_ns ||
 	    session_since(s, session, true) < *time_ns)

@@ -34,7 +34,8 @@ struct sessions_kept {
 };
 
 struct sessions {
-	int map, slot_map, ignored_map;	/* "sessions", "slot_sessions", "ignored"; borrowed */
+	int map, slot_map, ignored_map;	/* "sessions", "slot_sessions", "ignored"; borrowed .. */
+	int objects_map;		/* .. and "objects" */
 	struct slot *slots;		/* map "slots", mapped; NULL: there are none */
 	uint32_t slot_shift;		/* 64 - log2(number of slots) */
 	uint32_t bytes;			/* size of a map element: struct session and its text */
@@ -66,7 +67,16 @@ int sessions_add(const struct sessions *sessions, uint32_t tid, struct session *
 /* Ignore the session of thread @tid from now on, until the thread exits. */
 void sessions_ignore(const struct sessions *sessions, uint32_t tid);
 
-/* Remove the sessions of processes that are gone. */
+/* Tell the programs where the sessions of @target, if they are objects, have what. */
+void sessions_places(const struct sessions *sessions, const struct target *target);
+
+/*
+ * Read the client of @session, if that is an object, from the server's memory to @who. Return false
+ * if it is unknown.
+ */
+bool sessions_who(const struct sessions *sessions, const struct session *session, struct who *who);
+
+/* Remove the sessions of processes that are gone; a statement that is open in one is lost. */
 void sessions_prune(struct sessions *sessions);
 
 /*

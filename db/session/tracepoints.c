@@ -11,6 +11,7 @@ static const struct tracepoint {
 } tracepoint_table[] = {
 	{ "thread_exit", "sched_process_exit", false, false, false, false },
 	{ "thread_exec", "sched_process_exec", false, false, false, false },
+	{ "thread_signal", "signal_deliver", false, false, false, false },
 	{ "process_exec", "sched_process_exec", false, false, false, false },
 	{ "task_switch", "sched_switch", true, false, false, false },
 	{ "task_wakeup", "sched_wakeup", true, false, false, false },

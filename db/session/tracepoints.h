@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The programs on the kernel's tracepoints: ends of threads, executions, and the time breakdown. */
+/* The programs on the kernel's tracepoints: threads, executions, and the time breakdown. */
 #ifndef DB_SESSION_TRACEPOINTS_H
 #define DB_SESSION_TRACEPOINTS_H
 
 #include "loader/runtime.h"
 
 enum {
-	TRACEPOINT_SWITCH = 3, TRACEPOINT_CALL = 7, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
+	TRACEPOINT_SWITCH = 4, TRACEPOINT_CALL = 8, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
 	TRACEPOINTS,
 };
 

@@ -255,14 +255,14 @@ def test_log_reader_refuses_what_it_does_not_know():
 # --- what it shows of a statement
 
 def test_running_are_shown(maria, tool):
-    """With the text, a prepared statement's too, which is in the server's memory alone."""
+    """With the text, a prepared statement's too, and the client: they are in the server's memory alone."""
     text = tool("mysql", "-p", maria.pid, "-m", "100", "-o", "pid,status,query")
     traced = tool("mysql", "-p", maria.pid, "-m", "100", "--json", "--text", "64")
     long = "select sleep(600) /* " + "x" * 1000 + " */"
     with maria.connect() as killer, maria.connect() as idle:
         idle.query("select 1 /* idle is not running */")
         idle.ping()
-        victims = [maria.connect() for _ in range(3)]
+        victims = [maria.connect(database="d") for _ in range(3)]
         victims[0].send(3, b"select sleep(600) /* it hangs */")
         victims[1].send(3, long.encode())
         prepared = victims[2].prepare("select sleep(600) /* prepared */")
@@ -285,6 +285,9 @@ def test_running_are_shown(maria, tool):
     assert set(seen) == {"select sleep(600) /* it hangs */", "select sleep(600) /* prepared */", long[:64]}, seen
     assert seen[long[:64]]["truncated"] and seen[long[:64]]["query_bytes"] == len(long)
     assert all(one["pid"] == maria.pid and 100 <= one["duration_ms"] < 60000 for one in seen.values()), seen
+    assert {(one["server"]["pid"], one["user"], one["database"], one["client"]) for one in seen.values()} == {
+        (maria.pid, "root", "d", "localhost")}, seen
+    assert {one["connection_id"] for one in seen.values()} == {victim.id for victim in victims}, seen
     lines = text.stdout.splitlines()
     assert f"{maria.pid:<7} running select sleep(600) /* it hangs */" in lines[lines.index("Still running:"):], lines
 
@@ -825,6 +828,59 @@ def test_server_stops_in_mid_statement(marias, tool):
     stopped(traced)
     only(traced, "/* before */")
     assert len(with_tag(traced, "/* cut short */")) <= 1
+
+
+KILLED = [	# what a connection sends, of which the last text is not answered, and the one that was running
+    (["select sleep(600) /* alone */"], "select sleep(600) /* alone */"),
+    (["begin", "insert into d.item (id) values (1001)", "do sleep(600) /* in a transaction */"], "do sleep(600) /* in a transaction */"),
+    (["select 1 /* earlier */", "do benchmark(1000000000000, 1)"], "do benchmark(1000000000000, 1)"),
+    (["select 1 /* first */; select sleep(600) /* second */"], "select sleep(600) /* second */"),
+]
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGSEGV", "SIGABRT"])
+@pytest.mark.parametrize("settings", [{}, POOL, {"force": True}], ids=["", "pool", "fallbacks"])
+def test_server_dies(marias, tool, how, settings):
+    """What runs then ends as failed, with text and client; what is open is rolled back; idle sessions ran nothing."""
+    force = ALL_FALLBACKS if "force" in settings else []
+    server = marias(**QUIET, **({} if force else settings))
+    with server.connect() as client:
+        for text in SETUP:
+            client.query(text)
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json", *force)
+    transactions = tool("transactions", "-p", server.pid, "-m", "0", "--json", *force, kind=Transactions)
+    clients = [server.connect(database="d") for _ in KILLED]
+    idle, waiting, watcher = (server.connect(database="d") for _ in range(3))
+    idle.query("select 1 /* idle */")
+    waiting.query("begin")
+    waiting.query("insert into item select 1002, sleep(0.1) /* idle in a transaction */")
+    for one, (texts, _) in zip(clients, KILLED):
+        for text in texts[:-1]:
+            one.query(text)
+        one.send(QUERY, texts[-1].encode())
+    wait_for(lambda: int(watcher.rows("select count(*) from information_schema.processlist where command = 'Query' and "
+                                      "(state = 'User sleep' or info like 'do bench%')")[0][0]) == len(KILLED), what="all to run")
+    watcher.ping()
+    server.process.send_signal(getattr(signal, how))
+    server.process.wait()
+    traced.wait_for(lambda _: len([one for one in traced.statements if one.get("died")]) == len(KILLED), what="what died")
+    stopped(traced)
+    died = {one["query"]: one for one in traced.statements if one.get("died")}
+    assert set(died) == {running for _, running in KILLED}
+    for one, (_, text) in zip(clients, KILLED):
+        seen = died[text]
+        assert (seen["status"], seen["connection_id"], seen["user"], seen["database"], seen["client"]) == (
+            "error", one.id, "root", "d", "localhost"), seen
+        assert "rows" not in seen and "errno" not in seen, seen
+    assert not running(traced) and not any("status" not in one for one in traced.statements)
+    assert transactions.stop() == 0
+    rolled_back = {one["connection_id"]: one for one in transactions.ended(state="rollback")}
+    for one, count, text in ((clients[1], 3, KILLED[1][1]), (waiting, 2, "insert into item select 1002, sleep(0.1) /* idle in a transaction */")):
+        seen = rolled_back.get(one.id)
+        if one is waiting and settings is POOL and not seen:	# its thread has served another connection since
+            assert transactions.summary["lost"]["start_without_end"] == 1, transactions.said()
+        else:
+            assert seen and (seen["statements"], seen["query"], seen["user"]) == (count, text, "root"), seen
 
 
 # --- the thread pool

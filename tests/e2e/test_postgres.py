@@ -591,7 +591,7 @@ def test_backend_killed(clusters, tool):
     assert traced.stop() == 0, traced.said()
     found = with_tag(traced, "/* killed")
     if found:
-        assert [one["status"] for one in found] == ["error"], found
+        assert [(one["status"], one["died"]) for one in found] == [("error", True)], found
     else:
         assert traced.summary["lost"]["start_without_end"] >= 1, traced.said()
     wait_for(cluster.answers, 60, "the server to recover: it heeds no shutdown before")

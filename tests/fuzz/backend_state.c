@@ -37,11 +37,11 @@ static uint64_t address_of(const void *p)
 static void check_query(const struct backend_places *places, char *text, size_t size)
 {
 	struct process process;
-	struct backend_owner owner = { (uint32_t)getpid(), &process.file, NULL };
+	struct object_owner owner = { (uint32_t)getpid(), &process.file, NULL };
 	size_t len = 0;
 	int n = process_read(owner.pid, NULL, &process) ? -ENOENT :
-		backend_query(&owner, address_of(&variables.query) -
-			      (uint64_t)places->query, places, text, size, &len);
+		object_query(&owner, address_of(&variables.query) -
+			     (uint64_t)places->object.text, &places->object, text, size, &len);
 
 	REQUIRE(n < 0 || ((size_t)n <= size && (size_t)n <= len), "%d", n);
 	if (n > 0)
@@ -78,10 +78,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct backend_places places = {
 		.text = address_of(&variables.text), .begun = address_of(&variables.begun),
 		.client = address_of(&variables.client),
-		.replication = address_of(&variables.replication), .query = 8 * (choice & 7),
+		.replication = address_of(&variables.replication),
 	};
 	char *text = malloc(room);
 
+	object_places_none(&places.object);
+	places.object.text = 8 * (choice & 7);
 	page = page ? page : last_page();
 	input_bytes(&in, &variables, sizeof(variables));
 	at = in.left < PAGE ? PAGE - in.left : 0;

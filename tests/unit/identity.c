@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "db/mysql/identity.h"
+#include "db/mysql/object.h"
+#include "db/session/object.h"
 #include "host/elf_map.h"
 #include "tests/unit/check.h"
 
@@ -63,7 +64,7 @@ ACCESSOR const char *binlog_filter_ok(const struct thd *thd)
 	return thd->db.text;
 }
 
-static struct mysql_identity places;
+static struct object_places places;
 static struct process_memory memory;
 
 static bool begin(void)
@@ -73,7 +74,7 @@ static bool begin(void)
 
 	if (fd < 0 || elf_map_open(&map, fd, NULL))
 		return false;
-	mysql_identity_find(&map.elf, &places);
+	mysql_object_find(&map.elf, &places);
 	elf_map_close(&map);
 	close(fd);
 	return !process_memory_open((uint32_t)getpid(), &memory);
@@ -86,7 +87,7 @@ static struct who read_who(const struct security *context, const char *database)
 
 	memset(&who, 'x', sizeof(who));
 	memcpy(&thd.context, &context, sizeof(context));
-	mysql_identity_read(&memory, &places, (uintptr_t)&thd, &who);
+	object_read_who(&memory, &places, (uintptr_t)&thd, &who);
 	return who;
 }
 

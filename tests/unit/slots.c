@@ -416,6 +416,8 @@ static void *hook_malloc(size_t size)
 #define sessions_ignore		hooked_sessions_ignore
 #define sessions_prune		hooked_sessions_prune
 #define sessions_forget		hooked_sessions_forget
+#define sessions_places		hooked_sessions_places
+#define sessions_who		hooked_sessions_who
 #define sessions_transaction	hooked_sessions_transaction
 #define sessions_running	hooked_sessions_running
 #define sessions_keep		hooked_sessions_keep

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/session/object.h"
+
+#include <errno.h>
+#include <string.h>
+
+void object_places_none(struct object_places *places)
+{
+	const struct object_name none = { .at = -1 };
+
+	*places = (struct object_places){
+		.text = -1, .database = -1, .connection = -1,
+		.user = none, .host = none, .address = none,
+	};
+}
+
+/* Read @n words at @address. */
+static bool read_words(const struct process_memory *memory, uint64_t address, uint64_t *words,
+		       size_t n)
+{
+	size_t size = n * sizeof(*words);
+
+	return address >= 4096 && !(address & 7) &&
+	       process_memory_read(memory, address, words, size) == (ssize_t)size;
+}
+
+/* Read the string at @address, of @length bytes or up to a NUL; "" if it is longer than @size. */
+static void read_string(const struct process_memory *memory, uint64_t address, uint64_t length,
+			char *to, size_t size)
+{
+	ssize_t n = address < 4096 ? 0 : process_memory_read(memory, address, to, size);
+
+	if (n > 0 && length < (size_t)n)
+		to[length] = '\0';
+	if (n <= 0 || !memchr(to, '\0', (size_t)n))
+		*to = '\0';
+}
+
+static void read_name(const struct process_memory *memory, uint64_t session,
+		      const struct object_name *name, char *to, size_t size)
+{
+	uint64_t object, string[2] = { 0, UINT64_MAX };
+
+	*to = '\0';
+	if (name->at >= 0 && read_words(memory, session + (uint64_t)name->at, &object, 1) &&
+	    read_words(memory, object + (uint64_t)name->inner, string, 1 + name->counted))
+		read_string(memory, string[0], string[1], to, size);
+}
+
+void object_read_who(const struct process_memory *memory, const struct object_places *places,
+		     uint64_t object, struct who *who)
+{
+	uint64_t database;
+
+	read_name(memory, object, &places->user, who->user, sizeof(who->user));
+	read_name(memory, object, &places->host, who->client, sizeof(who->client));
+	if (!*who->client)
+		read_name(memory, object, &places->address, who->client,
+			  sizeof(who->client));
+	*who->database = '\0';
+	if (places->database >= 0 &&
+	    read_words(memory, object + (uint64_t)places->database, &database, 1))
+		read_string(memory, database, UINT64_MAX, who->database,
+			    sizeof(who->database));
+	who->connection = 0;
+	if (places->connection >= 0)
+		process_memory_read(memory, object + (uint64_t)places->connection,
+				    &who->connection, (size_t)places->connection_bytes);
+}
+
+/* Open the memory of @owner, if it still runs its program. Return 0, -ENOENT or -errno. */
+static int object_open(const struct object_owner *owner, struct process_memory *memory)
+{
+	int err;
+
+	if (!process_runs(owner->pid, owner->is_program, owner->file))
+		return -ENOENT;
+	err = process_memory_open(owner->pid, memory);
+	if (err || process_runs(owner->pid, owner->is_program, owner->file))
+		return err;
+	/* Another process has got its PID. */
+	process_memory_close(memory);
+	return -ENOENT;
+}
+
+int object_query(const struct object_owner *owner, uint64_t object,
+		 const struct object_places *places, char *text, size_t size, size_t *len)
+{
+	struct process_memory memory;
+	uint64_t query[2] = { 0 };	/* a pointer and a length */
+	ssize_t n = -ENOENT;
+	int err = places->text < 0 ? -ENOENT : object_open(owner, &memory);
+
+	if (err)
+		return err;
+	if (process_memory_read(&memory, object + (uint64_t)places->text, query, sizeof(query)) ==
+	    sizeof(query) && query[0])
+		n = process_memory_read(&memory, query[0], text, query[1] < size ? query[1] : size);
+	process_memory_close(&memory);
+	*len = query[1];
+	return (int)n;
+}
+
+int object_who(const struct object_owner *owner, uint64_t object,
+	       const struct object_places *places, struct who *who)
+{
+	struct process_memory memory;
+	int err = object_open(owner, &memory);
+
+	if (err)
+		return err;
+	object_read_who(&memory, places, object, who);
+	process_memory_close(&memory);
+	return 0;
+}
