@@ -2,22 +2,26 @@
 #include "host/clock.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-
 #define OFFSET_TRIES	16
 #define OFFSET_NS	1000u	/* error that no other try is made for */
 
-int64_t clock_ahead(void)
+int64_t clock_ahead(uint32_t pid)
 {
 	static const char name[] = "monotonic";
-	int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
-	char text[128], *at;
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	char path[48] = "/proc/self/timens_offsets", text[128], *at;
 	int64_t seconds;
+	ssize_t n;
+	int fd;
 
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%u/timens_offsets", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';

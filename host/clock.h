@@ -16,10 +16,11 @@ static inline uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * The offset of this process's time namespace: by how many ns its CLOCK_MONOTONIC is ahead of the
- * one that BPF programs read, negative if behind; time_namespaces(7). Return 0 if it is unknown.
+ * The offset of the time namespace of process @pid, 0: this one: by how many ns its CLOCK_MONOTONIC
+ * is ahead of the one that BPF programs read, negative if behind; time_namespaces(7). Return 0 if
+ * it is unknown.
  */
-int64_t clock_ahead(void);
+int64_t clock_ahead(uint32_t pid);
 
 /* Return the CLOCK_MONOTONIC that BPF programs read, in ns; @ahead is that of clock_ahead(). */
 static inline uint64_t clock_kernel_ns(int64_t ahead)

@@ -198,7 +198,7 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 {
 	int err;
 
-	*rt = (struct runtime){ .config = *config, .counters = -1, .ahead_ns = clock_ahead(),
+	*rt = (struct runtime){ .config = *config, .counters = -1, .ahead_ns = clock_ahead(0),
 				.run_time.on = config->measure };
 	if (access("/proc/self/fd", F_OK))
 		return error_set(error, ERROR_PROC, -errno, NULL, NULL);

@@ -38,7 +38,7 @@ struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
 	uint64_t threads;		/* variable: the list, as linked; 0: MySQL */
 	uint64_t manager, count;	/* MySQL's variables, as linked */
-	int64_t start, options;		/* offsets in a THD; -1: unknown */
+	int64_t times, options;		/* offsets in a THD; -1: unknown */
 	bool (*is_program)(const char *name);	/* for process_read() */
 };
 
@@ -49,28 +49,24 @@ struct reader {
 	struct object_owner owner;
 	uint64_t class;
 	unsigned int *elements;		/* of the list that may still be read */
+	int64_t here_ns, ahead_ns;	/* clock_ahead() of this process and of the server */
+	uint64_t wall_ns;		/* clock_wall_offset() */
 };
-
-/* Return the offset that @pattern extracts from function @name, or -1. */
-static int64_t find_match(const struct elf *elf, const char *name, const char *pattern)
-{
-	int64_t offset;
-
-	return accessor_match(elf, name, pattern, &offset) ? -1 : offset;
-}
 
 static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_ps *ps = state;
 	struct object_places object;
+	struct accessor locked;
 
 	ps->class = elf_symbol_value(elf, "_ZTV3THD");
 	ps->threads = elf_symbol_value(elf, "server_threads");
 	ps->manager = elf_symbol_value(elf, "_ZN18Global_THD_manager11thd_managerE");
 	ps->count = elf_symbol_value(elf, "_ZN18Global_THD_manager23atomic_global_thd_countE");
 	ps->options = mysql_options_find(elf);
-	/* imul $1000000,start_time(%rdi),%rax */
-	ps->start = find_match(elf, "thd_start_utime", "48 69 87 @@@@@@@@ 40 42 0f 00");
+	/* MariaDB's THD::start_utime is before utime_after_lock, to which this function adds. */
+	ps->times = accessor_read_setter(elf, "thd_storage_lock_wait", &locked) ?
+		    -1 : locked.offset - 8;
 	mysql_object_find(elf, &object);
 	ps->is_program = is_program;
 	if (!ps->class || !(ps->threads || (ps->manager && ps->count)))
@@ -84,10 +80,25 @@ static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, si
 	       process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
 }
 
+/*
+ * Return the CLOCK_REALTIME at which the statement began, in ns, or 0. THD::start_time is what SET
+ * TIMESTAMP, replication and mysqlbinlog say that it is.
+ */
+static uint64_t reader_start(const struct reader *r, uint64_t thd)
+{
+	/* start_utime and utime_after_lock, in us of CLOCK_MONOTONIC */
+	uint64_t times[2], now_us = (clock_kernel_ns(r->here_ns) + (uint64_t)r->ahead_ns) / 1000;
+
+	if (r->ps->times < 0 ||
+	    !reader_bytes(r, thd + (uint64_t)r->ps->times, times, sizeof(times)) ||
+	    times[0] > times[1] || times[0] > now_us)
+		return 0;
+	return times[0] * 1000 - (uint64_t)r->ahead_ns + r->wall_ns;
+}
+
 static void reader_statement(const struct reader *r, uint64_t thd, struct ps_session *session)
 {
 	size_t size = r->query->text_bytes, len = 0;
-	uint64_t seconds[2];
 	int n;
 
 	session->text = malloc(size);
@@ -101,10 +112,7 @@ static void reader_statement(const struct reader *r, uint64_t thd, struct ps_ses
 	session->state = PS_ACTIVE;
 	session->len = (size_t)n;
 	session->cut = len > (size_t)n;
-	/* THD::start_time and start_time_sec_part */
-	if (r->ps->start >= 0 && reader_bytes(r, thd + (uint64_t)r->ps->start, seconds,
-					      sizeof(seconds)) && seconds[0] < UINT32_MAX)
-		session->statement_ns = seconds[0] * 1000000000u + seconds[1] % 1000000u * 1000u;
+	session->statement_ns = reader_start(r, thd);
 }
 
 /* Return the state of a session that runs no statement. */
@@ -234,6 +242,7 @@ static int mysql_read(void *state, const struct ps_query *query)
 	const struct mysql_ps *ps = state;
 	unsigned int elements = WALK_MAX;
 	struct reader r = { .ps = ps, .query = query, .elements = &elements,
+			    .here_ns = clock_ahead(0), .ahead_ns = clock_ahead(query->process->pid),
 			    .owner = { query->process->pid, &query->process->file,
 				       ps->is_program } };
 	uint64_t *thds = malloc(PS_SESSIONS * sizeof(*thds));
@@ -244,6 +253,7 @@ static int mysql_read(void *state, const struct ps_query *query)
 	if (err)
 		goto cleanup;
 	r.class = ps->class + VTABLE_HEAD + r.memory.slide;
+	r.wall_ns = clock_wall_offset(r.here_ns);
 	for (int i = 0; ps->threads && !n && i < WALK_TRIES; i++)
 		n = reader_list(&r, thds);
 	err = ps->threads ? 0 : -EAGAIN;

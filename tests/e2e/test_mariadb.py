@@ -24,7 +24,7 @@ from mariadb_workload import SETUP, Workload, fails
 from peer import MARIADB, Peer
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
-from tool import sessions
+from tool import parsed, run, sessions
 from transactions import Transactions
 
 AT_LEAST = 20_000
@@ -828,6 +828,40 @@ def test_server_stops_in_mid_statement(marias, tool):
     stopped(traced)
     only(traced, "/* before */")
     assert len(with_tag(traced, "/* cut short */")) <= 1
+
+
+# --- ps
+
+def test_sessions(maria, client):
+    """As the process list has them; a client that changes the time that the server shows does not change a duration."""
+    with maria.connect(database="d") as moved, maria.connect() as sleeps, maria.connect() as idle:
+        idle.query("begin")
+        moved.query("set timestamp = 795624301")
+        for one in (moved, sleeps):
+            one.send(QUERY, b"select sleep(600)")
+            sleeping(client, one.id)
+        wait_for(lambda: min(float(ms) for ms, in client.rows("select time_ms from information_schema.processlist where "
+                                                              f"id in ({moved.id}, {sleeps.id})")) > 50, what="50 ms")
+        before = processes(client)
+        shown = {one["connection_id"]: one for one in parsed(run("ps", "--json", "-p", maria.pid).stdout.splitlines())
+                 if one["type"] == "session"}
+        after = processes(client)
+        for one in (moved, sleeps):
+            client.query(f"kill query {one.id}")
+    assert {moved.id, sleeps.id, idle.id} <= set(shown) <= set(before)
+    for one in (moved, sleeps):
+        seen = shown[one.id]
+        assert (seen["state"], seen["query"], seen["user"]) == ("active", "select sleep(600)", "root"), seen
+        assert seen.get("database", "") == before[one.id]["db"], seen
+    assert before[sleeps.id]["time_ms"] - 1 <= shown[sleeps.id]["duration_ms"] <= after[sleeps.id]["time_ms"] + 1
+    assert 50 < shown[moved.id]["duration_ms"] < shown[sleeps.id]["duration_ms"] + 5000
+    assert "duration_ms" not in shown[idle.id]
+
+
+def processes(client):
+    """The process list by connection."""
+    rows = client.rows("select id, ifnull(db, ''), time_ms from information_schema.processlist where user = 'root'")
+    return {int(number): {"db": db.decode(), "time_ms": float(ms)} for number, db, ms in rows}
 
 
 KILLED = [	# what a connection sends, of which the last text is not answered, and the one that was running
