@@ -74,14 +74,22 @@ static void tags_add(void *arg, const struct tag *tag)
 	struct tags *tags = arg;
 	char *to = tags->bytes + tags->used;
 	size_t room = sizeof(tags->bytes) - tags->used;
+	struct tag add = *tag;
 
-	if (tags->count == TAGS_MAX || tag->len > room ||
-	    tags_get(tags, tag->key, tag->key_len))
+	if (memchr(add.key, '%', add.key_len)) {
+		if (add.key_len > room)
+			return;
+		add.key_len = tags_decode(add.key, add.key_len, to, room);
+		add.key = to;
+		to += add.key_len;
+		room -= add.key_len;
+	}
+	if (tags->count == TAGS_MAX || add.len > room || tags_get(tags, add.key, add.key_len))
 		return;
-	tags->tag[tags->count] = *tag;
-	tags->tag[tags->count].value = to;
-	tags->used += tags->tag[tags->count].len = tags_decode(tag->value, tag->len, to, room);
-	tags->count++;
+	add.value = to;
+	add.len = tags_decode(tag->value, tag->len, to, room);
+	tags->used = (size_t)(to + add.len - tags->bytes);
+	tags->tag[tags->count++] = add;
 }
 
 bool tags_find(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tags of a statement, from comments in the format of sqlcommenter: key='value' pairs whose
- * values are URL-encoded, and in which a backslash quotes the next character.
+ * The tags of a statement, from comments in the format of sqlcommenter: key='value' pairs which
+ * are URL-encoded, and in which a backslash quotes the next character.
  */
 #ifndef SQL_TAGS_H
 #define SQL_TAGS_H
@@ -15,7 +15,7 @@
 #define TAGS_BYTES	1024
 
 struct tag {
-	const char *key, *value;	/* any bytes; of the text, and of ->bytes of the tags */
+	const char *key, *value;	/* any bytes, of the text or of ->bytes of the tags */
 	size_t key_len, len;
 };
 
@@ -27,18 +27,18 @@ struct tags {
 };
 
 /*
- * Call @each for each pair in the comments of @text, which may be any bytes: @at is the key, of
- * @key_len bytes, and the value, not decoded. @cut: the statement continues after @text.
+ * Call @each for each pair in the comments of @text, which may be any bytes: key and value are not
+ * decoded. @cut: the statement continues after @text.
  */
 void tags_each(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 	       void (*each)(void *arg, const struct tag *tag), void *arg);
 
-/* Decode @len bytes of a value into the @size bytes of @to; drop the rest. Return the length. */
+/* Decode @len bytes into the @size bytes of @to; drop the rest. Return the length. */
 size_t tags_decode(const char *from, size_t len, char *to, size_t size);
 
 /*
- * Fill @tags with the first TAGS_MAX tags of different keys whose values fit. Keys are borrowed
- * from @text. Return whether there is one.
+ * Fill @tags with the first TAGS_MAX tags of different keys that fit. @text must outlive them.
+ * Return whether there is one.
  */
 bool tags_find(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 	       struct tags *tags);

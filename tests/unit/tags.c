@@ -26,6 +26,8 @@ static void pairs(void)
 	CHECK(find("/*a='it\\'s',b='%00%fF%4',c='%',d='%zz\\%41\\\\'*/") && tags.count == 4);
 	CHECK(is("a", "it's", 4) && is("b", "\0\xff%4", 4) && is("c", "%", 1));
 	CHECK(is("d", "%zz%41\\", 7));
+	CHECK(find("/*db%20driver='psycopg2',%61='1',a='2',a%='3'*/") && tags.count == 3);
+	CHECK(is("db driver", "psycopg2", 8) && is("a", "1", 1) && is("a%", "3", 1));
 	/* Of several with the same key the first one counts. */
 	CHECK(find("/*a='1',a='2'*/ select /*a='3',b='4'*/") && tags.count == 2);
 	CHECK(is("a", "1", 1));
