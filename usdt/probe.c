@@ -28,11 +28,14 @@ static int compare_names(const struct probe_site *a, const struct probe_site *b)
 	return diff ? diff : strcmp(a->site.name, b->site.name);
 }
 
+/* By name, address and order. */
 static int by_name(const void *pa, const void *pb)
 {
 	const struct probe_site *a = pa, *b = pb;
 	int diff = compare_names(a, b);
 
+	if (!diff && a->site.vaddr != b->site.vaddr)
+		return a->site.vaddr < b->site.vaddr ? -1 : 1;
 	return diff ? diff : a->order < b->order ? -1 : 1;
 }
 
@@ -43,6 +46,26 @@ static int by_first(const void *pa, const void *pb)
 	if (a->first != b->first)
 		return a->first < b->first ? -1 : 1;
 	return a->order < b->order ? -1 : 1;
+}
+
+/* Set ->first in @sites, by name, and drop all but the first at an address. Return what is left. */
+static size_t probe_merge(struct probe_site *sites, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0, end; i < n; i = end) {
+		uint32_t first = sites[i].order;
+		size_t begin = kept;
+
+		for (end = i; end < n && !compare_names(&sites[i], &sites[end]); end++)
+			first = sites[end].order < first ? sites[end].order : first;
+		for (size_t at = i; at < end; at++)
+			if (kept == begin || sites[kept - 1].site.vaddr != sites[at].site.vaddr)
+				sites[kept++] = sites[at];
+		for (size_t at = begin; at < kept; at++)
+			sites[at].first = first;
+	}
+	return kept;
 }
 
 int probe_list_read(const struct elf *elf, struct probe_list *list)
@@ -65,11 +88,7 @@ int probe_list_read(const struct elf *elf, struct probe_list *list)
 		return 0;
 	/* Sort twice: searching each name in a list of those seen would be quadratic. */
 	qsort(list->sites, list->count, sizeof(*list->sites), by_name);
-	for (size_t i = 0; i < list->count; i++) {
-		struct probe_site *at = &list->sites[i];
-
-		at->first = i && !compare_names(at - 1, at) ? at[-1].first : at->order;
-	}
+	list->count = probe_merge(list->sites, list->count);
 	qsort(list->sites, list->count, sizeof(*list->sites), by_first);
 	return 0;
 }

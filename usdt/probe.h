@@ -12,8 +12,9 @@ struct probe_site {
 };
 
 /*
- * Probes are in the order of their first notes, the sites of each in the order
- * of theirs. The strings are borrowed from the file.
+ * Probes are in the order of their first notes, the sites of each in the order of theirs. Of notes
+ * of a probe with one address the first one counts: where a linker has merged copies of code, each
+ * copy has left its note. The strings are borrowed from the file.
  */
 struct probe_list {
 	struct probe_site *sites;

@@ -430,6 +430,15 @@ static int bind_refusal(struct bind *bind, enum error_kind kind, const struct en
 	return error_set(bind->error, kind, -ENOENT, bind->config.path, detail);
 }
 
+/* Return whether a site of @probe is at @offset: merged copies of code have a note each. */
+static bool bind_has(const struct bind *bind, const struct engine_probe *probe, uint64_t offset)
+{
+	for (uint32_t i = 0; i < bind->set->nsites; i++)
+		if (bind->sites[i].probe == probe && bind->set->sites[i].offset == offset)
+			return true;
+	return false;
+}
+
 /* Add all sites of a USDT probe. Return 0; -ENOENT if there is none; or -errno. */
 static int bind_usdt(struct bind *bind, const struct engine_probe *probe)
 {
@@ -445,7 +454,8 @@ static int bind_usdt(struct bind *bind, const struct engine_probe *probe)
 			.semaphore = note.semaphore_offset, .semaphore_vaddr = note.semaphore_vaddr,
 		};
 
-		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
+		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe) ||
+		    bind_has(bind, probe, note.offset))
 			continue;
 		err = bind_refusal(bind, ERROR_SITE, probe, site_refusal(&bind->config.elf, &note));
 		if (!err && bind->config.no_semaphores && note.semaphore_offset)

@@ -123,6 +123,43 @@ def test_all_arguments_by_each_sites_spec(trace, probed, way):
     assert traced.summary["hits"] == traced.summary["printed"] == len(traced.hits) == 10
 
 
+MERGED = r"""
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/sdt.h>
+#define NOTE ".pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n" \
+    "992: .balign 4\n993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte 0\n.asciz \"probed\"\n.asciz \"merged\"\n.asciz \"\"\n" \
+    "994: .balign 4\n.popsection\n"
+int main(void)
+{
+    setvbuf(stdout, NULL, _IONBF, 0);
+    printf("pid %d\n", getpid());
+    while (getchar() != EOF) {
+        for (int i = 0; i < 3; i++) {
+            __asm__ volatile("990: nop\n" NOTE NOTE);
+            puts("merged");
+        }
+        puts("done");
+        DTRACE_PROBE(probed, round);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_merged_code_is_hit_once(trace, tmp_path, way):
+    """A linker that merges copies of code (LTO, ICF) keeps the USDT note of each."""
+    (tmp_path / "merged.c").write_text(MERGED)
+    build(tmp_path, "-o", "merged", "merged.c")
+    assert readelf("-n", tmp_path / "merged").count("Name: merged") == 2
+    one = Probed(tmp_path / "merged")
+    traced = trace(*way, one.path, "probed:*", "--json")
+    lines = one() + one()
+    one.close()
+    traced.ended()
+    assert collections.Counter(hit["probe"] for hit in traced.hits) == {"merged": lines.count("merged"), "round": 2}, traced.said()
+
+
 def test_text_form(trace, probed):
     traced = trace(probed.path, "probed:widths")
     probed()
