@@ -117,7 +117,7 @@ static bool calls_jit_helper(const struct bpf_insn *insn)
 
 /*
  * Return whether @def must not be loaded. From Linux 6.10 on, the verifier leaves such calls to
- * bpf_jit_inlines_helper_call() of aarch64 and riscv64 as they are, also for the interpreter, which
+ * bpf_jit_inlines_helper_call() of other architectures as they are, also for the interpreter, which
  * then jumps to a wrong address. Later kernels refuse the program.
  */
 static bool requires_jit(const struct prog_def *def)

@@ -260,7 +260,7 @@ static void calls(void)
 		{ SYS_mprotect, "mprotect" }, { SYS_fallocate, "fallocate" },
 		{ SYS_io_uring_enter, "io_uring_enter" }, { 424, "pidfd_send_signal" },
 		{ 450, "set_mempolicy_home_node" }, { 469, "file_setattr" },
-		{ BREAKDOWN_CALLS - 1, "syscall_511" }, { 400, "syscall_400" },
+		{ BREAKDOWN_CALLS - 1, "syscall_511" }, { 423, "syscall_423" },
 		{ BREAKDOWN_NO_CALL, "page_fault" }, { BREAKDOWN_OTHERS, "others" },
 		{ BREAKDOWN_STOP, "stopped" },
 	};
@@ -288,7 +288,7 @@ static void names(void)
 
 	CHECK(!breakdown_by_name("futex", &part, &call) && part == BREAKDOWN_FUTEX &&
 	      call == SYS_futex);
-	CHECK(!breakdown_by_name("lock", &part, &call) && part == BREAKDOWN_LOCK &&
+	CHECK(!breakdown_by_name("network", &part, &call) && part == BREAKDOWN_NETWORK &&
 	      call == BREAKDOWN_NONE);
 	CHECK(!breakdown_by_name("pread64", &part, &call) && part == BREAKDOWN_PARTS &&
 	      call == SYS_pread64);

@@ -1279,9 +1279,9 @@ static void options_refused(void)
 		CHECK(!strncmp(seen, cases[i][1], strlen(cases[i][1])), "%s: %s", cases[i][0],
 		      seen);
 	}
-	CHECK(parse("oracle") == -EINVAL &&
-	      strstr(seen, "mysql (or mariadb) and postgres (or postgresql, pg); thresholds: 30, "
-			   "0.25, 250us, 1s; dbslower --help"), "%s", seen);
+	CHECK(parse("oracle") == -EINVAL && strstr(seen, "mysql (or mariadb)") &&
+	      strstr(seen, "postgres (or postgresql, pg); thresholds: 30, 0.25, 250us, 1s; "
+			   "dbslower --help"), "%s", seen);
 }
 
 static void options_limits(void)
