@@ -576,10 +576,15 @@ def test_flight_recorder(server, folder):
         thread.join()
         said(record, "lock waits", 3)
         # At its end, or before: once a second it is looked for what has not ended.
-        assert re.search(r"lock wait(ed for| of) 0\.\d+ s", record.err.text) and len(files()) == 3
-        os.kill(record.pid, signal.SIGUSR2)
-        said(record, "lock waits", 4)
-        assert "SIGUSR2" in record.err.text and f"{first}: removed: limit of --max-files" in record.err.text
+        assert re.search(r"lock wait(ed for| of) \d+\.\d+ s", record.err.text) and len(files()) == 3
+
+        def asked():
+            os.kill(record.pid, signal.SIGUSR2)
+            return "SIGUSR2" in record.err.text
+
+        wait_for(asked, 60, "a file for the signal")	# if the wait went on for long, there is another one for its end before
+        said(record, r"(?s)SIGUSR2.*lock waits")
+        assert f"{first}: removed: limit of --max-files" in record.err.text
         assert len(files()) == 3 and first not in files()
         assert record.stop() == 0, record.said()
 
