@@ -198,8 +198,9 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 			use_end(t);
 	}
 	workers_take(t);
-	if (wanted && !VALUE(want_waits))
-		send(ctx, t, sizeof(*t));
+	/* The statement, which follows, is a loss if it does not fit either; this is none then. */
+	if (wanted && !VALUE(want_waits) && output(ctx, t, sizeof(*t)))
+		s->flags |= STATEMENT_NO_WHY;
 	breakdown_stop(t, tid);
 }
 

@@ -40,7 +40,7 @@ enum event_type {
 #define STATEMENT_HAS_INDEX	0x8000000	/* bits of PLAN_INDEX in ->plan are valid */
 #define STATEMENT_HAS_PLAN	0x10000000	/* and all others */
 #define STATEMENT_DROPPED	0x40000000	/* its text was left out, see bpf/cost.h .. */
-#define STATEMENT_NO_WHY	0x20000000	/* .. and so was the breakdown */
+#define STATEMENT_NO_WHY	0x20000000	/* .. and so was the breakdown, or it did not fit */
 /* .. and about the session, see session_phase(); not for users of the record */
 #define SESSION_OPEN		0x200	/* a statement is running, or has completed but not ended */
 #define SESSION_JOINED		0x400	/* its statement began before the session's first hit */

@@ -35,7 +35,10 @@ uint64_t loop_wall(const struct loop *loop)
 
 unsigned int loop_losses(const struct loop *loop)
 {
-	return loop->ops->losses | (loop->options.max_overhead ? LOSSES_OF_LIMIT : 0);
+	const struct options *options = &loop->options;
+
+	return loop->ops->losses | (options->max_overhead ? LOSSES_OF_LIMIT : 0) |
+	       (options->why || options->use || options->phases ? LOSSES_OF_BREAKDOWNS : 0);
 }
 
 void loop_wake(struct loop *loop, uint64_t ns)

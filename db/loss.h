@@ -20,6 +20,7 @@ struct target;
 #define LOSSES_OF_TEXTS		0x2
 #define LOSSES_OF_VALUES	0x4	/* values and conditions of probes */
 #define LOSSES_OF_LIMIT		0x8	/* left out for an overhead limit */
+#define LOSSES_OF_BREAKDOWNS	0x10	/* of a statement that was not lost */
 
 /*
  * One row each, in the order of the output: the name in enum loss; in JSON and metrics; the words
@@ -40,7 +41,8 @@ struct target;
 	ROW(UNDECIDED, "undecided", "hits (unknown values in the filter)",	\
 	    LOSSES_OF_VALUES, LOST_UNDECIDED)					\
 	ROW(TEXT_DROPPED, "text_dropped", "texts (overhead limit)", LOSSES_OF_LIMIT, 0) \
-	ROW(WHY_DROPPED, "why_dropped", "time breakdowns (overhead limit)", LOSSES_OF_LIMIT, 0)
+	ROW(WHY_DROPPED, "why_dropped", "time breakdowns",			\
+	    LOSSES_OF_LIMIT | LOSSES_OF_BREAKDOWNS, 0)
 
 #define LOSS_OF_ROW(loss, ...) LOSS_ ## loss,
 enum loss { LOSS_ROWS(LOSS_OF_ROW) LOSSES };

@@ -246,7 +246,7 @@ def costs(all_, keys):
 SUMMARY = re.compile(r"^dbslower: \d+ statements, (\d+) shown(?:; lost: (.+)|, nothing lost)$", re.M)
 # What its summary counts for each statement that is missing, and for what is shown in part.
 STATEMENTS = ("events (buffer full)", "probe hits (table full)", "starts without an end", "ends without a start")
-IN_PART = ("truncated texts", "unknown values", "texts (overhead limit)", "time breakdowns (overhead limit)")
+IN_PART = ("truncated texts", "unknown values", "texts (overhead limit)", "time breakdowns")
 
 
 def summary_of(said):

@@ -362,9 +362,10 @@ def test_disk_fills_up(server, tmp_path):
     assert Memory(server.pid, server.path).breakpoints() == []
 
 
-def test_tool_is_suspended(server, tool):
-    """SIGSTOP for a while, then SIGCONT: losses are counted, and it goes on."""
-    traced = tool(*arguments(server, "--json"))
+@pytest.mark.parametrize("why", [(), ("--why",)], ids=" ".join)
+def test_tool_is_suspended(server, tool, why):
+    """SIGSTOP for a while, then SIGCONT: losses are counted, each statement once, and it goes on."""
+    traced = tool(*arguments(server, "--json", *why))
     traced.pause()
     server.do(f"run {COUNT} select 1 /* suspended */")
     traced.process.send_signal(signal.SIGCONT)
@@ -374,6 +375,7 @@ def test_tool_is_suspended(server, tool):
     assert lost["ring_full"] and not lost["table_full"], traced.said()
     assert traced.summary["statements"] == COUNT + after
     assert len(traced.statements) == traced.summary["printed"] == COUNT + after - lost["ring_full"]
+    assert lost.get("why_dropped", 0) == (sum("why_ms" not in one for one in traced.statements) if why else 0)
 
 
 # --- clocks
