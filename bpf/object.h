@@ -13,6 +13,7 @@
 #define SIGNAL_KILL	9
 
 MAP(objects);			/* LRU hash: u32 target ID → struct object_places */
+MAP(last_clients);		/* LRU hash: u64 key of a session → struct event_identity */
 MAP(threads_of_objects);	/* array: u64 key of the session that a thread works for */
 
 INLINE const struct object_places *object_places_of(const struct session *session)
@@ -97,7 +98,11 @@ INLINE void object_identity(const struct session *session, const struct object_p
 	read_name(event->database, sizeof(event->database), database, 0);
 }
 
-static __attribute__((noinline)) void object_send_identity(void *ctx, const struct session *session)
+/*
+ * Keep the client of @session, of @key, until its end: sent now, it would stay with user space if
+ * the signal does not end the process, as often as that likes to get one.
+ */
+static __attribute__((noinline)) void object_save_client(const struct session *session, __u64 key)
 {
 	const struct object_places *places = object_places_of(session);
 	struct event_identity event = {};
@@ -105,10 +110,19 @@ static __attribute__((noinline)) void object_send_identity(void *ctx, const stru
 	if (!places)
 		return;
 	object_identity(session, places, &event);
-	if (output(ctx, &event, sizeof(event)))
-		lost_in(session->s.target_id, LOST_WHO);
-	else
-		wake(ctx);
+	bpf_map_update_elem(last_clients, &key, &event, BPF_ANY);
+}
+
+/* Send the client that was kept for the session of @key, which ends, before its statement. */
+INLINE void object_send_client(void *ctx, __u64 key)
+{
+	struct event_identity *event = bpf_map_lookup_elem(last_clients, &key);
+
+	if (!event)
+		return;
+	if (output(ctx, event, sizeof(*event)))
+		lost_in(event->session.target_id, LOST_WHO);
+	bpf_map_delete_elem(last_clients, &key);
 }
 
 /* Read what is running in @session while its memory is there, in case that this is its end. */

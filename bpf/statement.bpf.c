@@ -162,7 +162,7 @@ PROGRAM(thread_signal)
 	if (session->s.flags & SESSION_OPEN)
 		object_save(session);
 	if (VALUE(want_sessions) && session->s.flags & SESSION_OPEN && session->s.text_len)
-		object_send_identity(ctx, session);
+		object_save_client(session, key);
 	if (VALUE(want_sessions) && VALUE(transaction_at) &&
 	    transaction_is_open(session_transaction(session)))
 		object_save_transaction(session);
@@ -192,6 +192,8 @@ INLINE void object_end(void *ctx)
 		s->flags &= ~SESSION_OPEN;
 	if (!s->text_len)
 		s->flags |= STATEMENT_UNREADABLE;
+	if (VALUE(want_sessions))
+		object_send_client(ctx, key);
 	session_leave(ctx, session);
 	session_drop(key);
 }

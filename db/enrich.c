@@ -265,20 +265,21 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, ui
 
 /*
  * The same of what is open in a session that is an object: its user comes with the end of a
- * statement, and is in the server's memory meanwhile.
+ * statement, and is in the server's memory meanwhile. Return whether it could be read.
  */
-static void enrich_object(struct enrich *e, const struct session *session, struct statement *s)
+static bool enrich_object(struct enrich *e, const struct session *session, struct statement *s)
 {
 	const struct event_statement *event = &session->s;
 	uint32_t uid;
-	bool has_uid = enrich_uid(e, event, &uid);
+	bool has_uid = enrich_uid(e, event, &uid), known;
 
 	enrich_limit_servers(e);
 	e->who = (struct who){ .pid = event->pid, .tid = event->tid };
-	sessions_who(e->config.sessions, session, &e->who);
+	known = sessions_who(e->config.sessions, session, &e->who);
 	s->server = servers_of(&e->servers, enrich_target(e, event->target_id), event->pid,
 			       has_uid ? &uid : NULL);
 	s->who = &e->who;
+	return known;
 }
 
 /* If a session is not a thread, the identity comes with each statement: drop that of @event. */
@@ -427,9 +428,9 @@ static void enrich_show_transaction(struct enrich *e, const struct event_transac
 	who.session.tid = event->s.tid;
 	if (e->config.identify && who.session.head.type && who.session.target_id == id)
 		enrich_identity(e, &who);
-	if (session && e->config.identify && !enrich_target(e, id)->engine->identify)
-		enrich_object(e, session, s);
-	else
+	/* If its memory cannot be read, the session is of whom it was before. */
+	if (!session || !e->config.identify || enrich_target(e, id)->engine->identify ||
+	    !enrich_object(e, session, s))
 		enrich_who(e, &event->s, event->s.connection_id, s);
 	s->transaction = t;
 	s->no_text = event->s.flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);

@@ -34,6 +34,7 @@
 #define PRUNE_NS	1000000000u	/* interval of removing what processes left behind .. */
 #define PRUNE_REST	20		/* .. and how many times longer than this it pauses */
 #define OBJECT_FILES_MAX	256	/* files of servers whose sessions are objects */
+#define LAST_CLIENTS	1024		/* of sessions whose processes are killed at once */
 #define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
@@ -93,6 +94,8 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		/* LRU: those of files that are gone are never removed. */
 		{ "objects", BPF_MAP_TYPE_LRU_HASH, 4, sizeof(struct object_places),
 		  OBJECT_FILES_MAX, 0 },
+		{ "last_clients", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct event_identity),
+		  t->config.identify ? LAST_CLIENTS : 1, 0 },
 		{ "threads_of_objects", BPF_MAP_TYPE_ARRAY, 4, 8, THREADS_OF_OBJECTS, 0 },
 		{ "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
 		  t->config.sink.stat_unit_ns ? HISTOGRAM_MAX : 1, RUNTIME_ALLOC },

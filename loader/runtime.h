@@ -33,7 +33,7 @@
 
 #define RUNTIME_OBJECTS		2
 #define RUNTIME_VALUES		128	/* limit of maps and constants */
-#define RUNTIME_MAPS		32
+#define RUNTIME_MAPS		48
 #define RUNTIME_TRACEPOINTS	16
 
 /*

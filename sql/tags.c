@@ -76,6 +76,8 @@ static void tags_add(void *arg, const struct tag *tag)
 	size_t room = sizeof(tags->bytes) - tags->used;
 	struct tag add = *tag;
 
+	if (tags->count == TAGS_MAX)
+		return;
 	if (memchr(add.key, '%', add.key_len)) {
 		if (add.key_len > room)
 			return;
@@ -84,7 +86,7 @@ static void tags_add(void *arg, const struct tag *tag)
 		to += add.key_len;
 		room -= add.key_len;
 	}
-	if (tags->count == TAGS_MAX || add.len > room || tags_get(tags, add.key, add.key_len))
+	if (add.len > room || tags_get(tags, add.key, add.key_len))
 		return;
 	add.value = to;
 	add.len = tags_decode(tag->value, tag->len, to, room);

@@ -75,10 +75,7 @@ void lock_reader_backend(const struct lock_reader *r, uint64_t session,
 	backend->pid = r->owner.pid;
 	if (!session)
 		return;
-	if (r->backend->object.connection >= 0)
-		process_memory_read(&r->memory, session + (uint64_t)r->backend->object.connection,
-				    &backend->connection,
-				    (size_t)r->backend->object.connection_bytes);
+	backend->connection = object_connection(&r->memory, &r->backend->object, session);
 	backend->text = malloc(r->size);
 	n = backend->text ? object_query(&r->owner, session, &r->backend->object, backend->text,
 					 r->size, &len) : -ENOMEM;

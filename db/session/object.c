@@ -47,6 +47,17 @@ static void read_name(const struct process_memory *memory, uint64_t session,
 		read_string(memory, string[0], string[1], to, size);
 }
 
+uint64_t object_connection(const struct process_memory *memory, const struct object_places *places,
+			   uint64_t object)
+{
+	uint64_t id = 0;
+
+	if (places->connection >= 0)
+		process_memory_read(memory, object + (uint64_t)places->connection, &id,
+				    (size_t)places->connection_bytes);
+	return id;
+}
+
 void object_read_who(const struct process_memory *memory, const struct object_places *places,
 		     uint64_t object, struct who *who)
 {
@@ -62,10 +73,7 @@ void object_read_who(const struct process_memory *memory, const struct object_pl
 	    read_words(memory, object + (uint64_t)places->database, &database, 1))
 		read_string(memory, database, UINT64_MAX, who->database,
 			    sizeof(who->database));
-	who->connection = 0;
-	if (places->connection >= 0)
-		process_memory_read(memory, object + (uint64_t)places->connection,
-				    &who->connection, (size_t)places->connection_bytes);
+	who->connection = object_connection(memory, places, object);
 }
 
 /* Open the memory of @owner, if it still runs its program. Return 0, -ENOENT or -errno. */

@@ -17,6 +17,10 @@
 /* Set all @places to unknown. */
 void object_places_none(struct object_places *places);
 
+/* Return the server's ID of the connection of the session at @object: foreign; 0: unknown. */
+uint64_t object_connection(const struct process_memory *memory, const struct object_places *places,
+			   uint64_t object);
+
 /*
  * Read user, database, client and connection of the session at @object to @who: foreign bytes; each
  * "" or 0 if unknown.

@@ -355,10 +355,10 @@ static bool session_report(struct sessions *s, uint64_t key, struct session *ses
 	struct listener *listener = arg;
 	unsigned int state;
 
-	if (key & SESSION_OBJECT && session_gone(s, key, session, NULL))
-		return true;
 	session_catch_up(s, session);
 	state = session_state(s, key, session);
+	if (state && key & SESSION_OBJECT && session_gone(s, key, session, NULL))
+		return true;
 	if (state)
 		listener->each(listener->arg, session, state);
 	return false;
@@ -376,8 +376,6 @@ static bool session_keep(struct sessions *s, uint64_t key, struct session *sessi
 	struct sessions_kept *kept;
 	unsigned int state = 0;
 
-	if (key & SESSION_OBJECT && session_gone(s, key, session, NULL))
-		return true;
 	session_catch_up(s, session);
 	if (session_since(s, session, false) < *time_ns ||
 	    session_since(s, session, true) < *time_ns)
@@ -388,6 +386,8 @@ static bool session_keep(struct sessions *s, uint64_t key, struct session *sessi
 		state &= ~SESSION_HAS_TRANSACTION;
 	if (!(state & ~SESSION_HAS_TEXT))
 		return false;
+	if (key & SESSION_OBJECT && session_gone(s, key, session, NULL))
+		return true;
 	kept = malloc(sizeof(*kept) + s->bytes);
 	if (!kept)
 		return false;

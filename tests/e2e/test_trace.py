@@ -147,16 +147,20 @@ int main(void)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
-def test_merged_code_is_hit_once(trace, tmp_path, way):
+def test_merged_code_is_hit_once(trace, tool, tmp_path, way):
     """A linker that merges copies of code (LTO, ICF) keeps the USDT note of each."""
     (tmp_path / "merged.c").write_text(MERGED)
     build(tmp_path, "-o", "merged", "merged.c")
     assert readelf("-n", tmp_path / "merged").count("Name: merged") == 2
     one = Probed(tmp_path / "merged")
     traced = trace(*way, one.path, "probed:*", "--json")
+    slow = tool("slow", *way, "-x", one.path, "--start", "probed:merged", "--done", "probed:round", "-m", "0", "--json")
     lines = one() + one()
     one.close()
     traced.ended()
+    assert slow.stop() == 0
+    # Of three starts before an end, two have none.
+    assert (len(slow.statements), slow.summary["lost"]["start_without_end"]) == (2, 4), slow.said()
     assert collections.Counter(hit["probe"] for hit in traced.hits) == {"merged": lines.count("merged"), "round": 2}, traced.said()
 
 

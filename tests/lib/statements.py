@@ -5,7 +5,7 @@ import re
 import signal
 
 ROW = re.compile(r"(?P<time>-?\d+\.\d{6}) +(?P<pid>\d+) +(?P<ms>\d+\.\d{3}) (?P<query>.*)")
-# Keys that each statement of PostgreSQL has in JSON.
+# The keys of a statement of PostgreSQL in JSON.
 KEYS = {"type", "time", "server", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
         "query", "query_bytes", "truncated"}
 

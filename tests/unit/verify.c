@@ -70,7 +70,7 @@ static void verifier_accepts_corpus(void)
 		return;
 	}
 	CHECK(corpus_each(HOST_CORPUS, load_spec, &loaded) > 0, "in %s", corpus_dir);
-	CHECK(loaded > 80, "%d", loaded);
+	CHECK(loaded > 100, "%d", loaded);
 }
 
 static void verifier_accepts_random(void)
