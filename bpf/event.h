@@ -81,7 +81,7 @@ struct event_statement {
 		__u64 examined;	/* rows read by the engine, as counted by MySQL */
 		__u64 query_id;	/* as computed by PostgreSQL; 0: none */
 	};
-	__u64 lock_us;		/* until the locks of tables and rows were granted, in MariaDB */
+	__u64 lock_us;		/* waits for locks, as MySQL and MariaDB log them */
 	__u64 query_bytes;	/* length of the whole text; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
 	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */

@@ -18,7 +18,8 @@ ARGUMENT(length);	/* .. and its length; 0: none */
 ARGUMENT(rows);		/* rows sent to the client */
 ARGUMENT(affected);	/* rows changed, as reported to the client */
 ARGUMENT(examined);	/* rows read */
-ARGUMENT(locked);	/* address of the time at which it had its locks */
+ARGUMENT(locked);	/* address of the time at which it had its locks, or .. */
+ARGUMENT(lock_time);	/* .. how long it waited for them, us */
 ARGUMENT(server_status);	/* SERVER_QUERY_NO_INDEX_USED and others .. */
 ARGUMENT(no_index);	/* .. and the bit that the server sets if it uses no index */
 ARGUMENT(plan);		/* THD::query_plan_flags .. */
@@ -38,6 +39,7 @@ ARGUMENT(task);		/* address of a tpool::task */
 CONSTANT(rows_known);
 CONSTANT(affected_known);
 CONSTANT(examined_known);
+CONSTANT(lock_time_known);
 CONSTANT(status_known);
 CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
 
@@ -157,6 +159,11 @@ INLINE void mysql_work(void *ctx, struct event_statement *s, __u64 now)
 	s->examined = arg_examined(ctx);
 	if (VALUE(examined_known))
 		s->flags |= STATEMENT_HAS_EXAMINED;
+	if (VALUE(lock_time_known)) {
+		s->lock_us = arg_lock_time(ctx);
+		s->flags |= STATEMENT_HAS_LOCK;
+		return;
+	}
 	bpf_probe_read_user(&times, sizeof(times),
 			    (const void *)(arg_locked(ctx) - sizeof(times.began)));
 	s->lock_us = times.locked - times.began;

@@ -47,7 +47,7 @@ void banner_server(void *arg, const struct server_info *server)
 						 ", by its symbols (");
 	output_string(&loop->err, server->method);
 	output_string(&loop->err, ")");
-	site_lacks(&loop->err, server->engine, server->has, ", which does not report ");
+	site_lacks(&loop->err, server, ", which does not report ");
 	if (loop->banner.phases && !(server->has & TARGET_HAS_PHASES))
 		output_string(&loop->err, "; it has no USDT probes for phases");
 	if (loop->banner.transactions && !(server->has & TARGET_HAS_TRANSACTIONS))

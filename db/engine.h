@@ -38,6 +38,10 @@
 #define TARGET_HAS_TRANSACTIONS	0x1000	/* which statements end them */
 
 #define TARGET_HAS_EXAMINED	0x2000	/* rows read */
+#define TARGET_HAS_LOCKED	0x4000	/* when it had its locks .. */
+#define TARGET_HAS_LOCK_TIME	0x8000	/* .. or how long it waited for them */
+#define TARGET_HAS_ERRNO	0x10000
+#define TARGET_NOT_OF_ALL	0x1e000	/* which not all engines have */
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
@@ -51,7 +55,7 @@ struct engine_arg {
 	 * An argument spec as in usdt/spec.h. Numbers in braces are decoded from the instructions
 	 * of exported functions, see usdt/accessor.h:
 	 *	{NAME}		offset of the member that accessor NAME returns
-	 *	{NAME+8}	that offset plus 8; any of these may be followed by a number
+	 *	{NAME+8}	that offset plus 8; any of these may be followed by +N or -N
 	 *	{NAME:inner}	offset applied after the pointer that NAME follows
 	 *	{NAME:expected}	constant that NAME compares with; alone, it is the argument
 	 *	{NAME:element}	distance from NAME to the member of an array's first element, and ..

@@ -43,7 +43,8 @@ struct state {
 	bool is_null;			/* this path is taken if a tested pointer is NULL */
 	bool null_is_zero;		/* all such paths returned 0 */
 	struct value stored;		/* through the second argument */
-	struct value set, added;	/* members set to, or increased by, the second argument */
+	/* Members set to the second argument, increased by it, and set to its low 4 bytes. */
+	struct value set, added, half;
 	enum purpose purpose;
 	struct value *agreed;		/* the member that all paths so far set or compared */
 	enum end_kind end;
@@ -116,15 +117,15 @@ static bool state_store_member(struct state *state, const struct uop *op)
 	struct value *member;
 
 	state->flags = (struct value){ 0 };	/* an addition to memory sets them */
-	if (where.kind != VALUE_MEMBER || where.argument || where.loads || op->size != 8)
+	if (where.kind != VALUE_MEMBER || where.argument || where.loads || op->size < 4)
 		return true;
-	if (value_is_argument(&what, 1))
-		member = &state->set;
-	else if (what.kind == VALUE_SUM && what.offset[0] == where.offset[0])
+	if (value_is_low_argument(&what, 1, op->size))
+		member = op->size == 8 ? &state->set : &state->half;
+	else if (what.kind == VALUE_SUM && op->size == 8 && what.offset[0] == where.offset[0])
 		member = &state->added;
 	else
 		return true;
-	where = value_load(where, 0, 8);
+	where = value_load(where, 0, op->size);
 	if (member->kind)
 		return value_same(member, &where);
 	*member = where;
@@ -145,7 +146,8 @@ static bool state_store_flag(struct state *state, const struct uop *op)
 /* End a path. All paths of a setter that set a member must set the same one. */
 static bool state_end(const struct state *state)
 {
-	const struct value *member = state->set.kind ? &state->set : &state->added;
+	const struct value *member = state->set.kind ? &state->set :
+				     state->added.kind ? &state->added : &state->half;
 
 	return state->purpose != FIND_SET || !member->kind || state_agree(state, member);
 }

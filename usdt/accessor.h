@@ -53,7 +53,8 @@ int accessor_read(const struct elf *elf, const char *symbol, struct accessor *ou
 
 /*
  * Read the 8-byte member (an ACCESSOR_VALUE) that function @symbol sets to its
- * second argument or, on paths that set none, adds its second argument to.
+ * second argument or, on paths that set none, adds its second argument to; without
+ * one, the 4-byte member that it sets to its second argument.
  */
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out);
 

@@ -12,6 +12,12 @@ bool value_is_argument(const struct value *value, unsigned int n)
 	       !value->offset[0];
 }
 
+bool value_is_low_argument(const struct value *value, unsigned int n, unsigned int size)
+{
+	return value->kind == VALUE_MEMBER && value->argument == n && !value->loads &&
+	       !value->offset[0] && value->size >= size;
+}
+
 bool value_is_member(const struct value *value)
 {
 	return value->kind == VALUE_MEMBER && !value->argument && value->loads == 1 &&
@@ -80,6 +86,8 @@ struct value value_or(struct value value, int64_t number, unsigned int size)
 
 struct value value_narrow(struct value value, unsigned int size)
 {
+	if (value_is_argument(&value, 1))
+		value.size = (uint8_t)size;
 	if (value.kind == VALUE_NUMBER ? value.number >> (8 * size - 1) != 0
 				       : value.kind != VALUE_EQUALS && value.size > size)
 		return (struct value){ 0 };

@@ -32,6 +32,9 @@ struct value {
 /* Return whether @value is argument @n, unchanged. */
 bool value_is_argument(const struct value *value, unsigned int n);
 
+/* Return whether the low @size bytes of @value are those of argument @n. */
+bool value_is_low_argument(const struct value *value, unsigned int n, unsigned int size);
+
 /* Return whether @value is the contents of a member of the object itself. */
 bool value_is_member(const struct value *value);
 
@@ -50,7 +53,10 @@ struct value value_sum(struct value a, struct value b);
 /* Return @value | @number: known for the contents of a member of @size bytes; 0: any. */
 struct value value_or(struct value value, int64_t number, unsigned int size);
 
-/* Return the low @size bytes (1, 2, 4) of @value; unknown if it has more significant ones. */
+/*
+ * Return the low @size bytes (1, 2, 4) of @value; unknown if it has more significant ones, but for
+ * the second argument, which may be smaller than its register.
+ */
 struct value value_narrow(struct value value, unsigned int size);
 
 #endif

@@ -90,7 +90,7 @@ static void server_each(void *arg, const struct server_info *server, const struc
 			      "invisible here", text);
 	else
 		doctor_report(doctor, DOCTOR_OK, server->path, NULL, "%s", text);
-	if (!doctor->options.json && site_lacks(&doctor->out, server->engine, server->has,
+	if (!doctor->options.json && site_lacks(&doctor->out, server,
 						"            this server does not report "))
 		output_char(&doctor->out, '\n');
 }

@@ -127,23 +127,26 @@ void site_json(struct output *out, const struct target_site *site)
 	output_string(out, "]}");
 }
 
-bool site_lacks(struct output *out, const struct engine *engine, uint32_t has,
-		const char *before)
+bool site_lacks(struct output *out, const struct server_info *server, const char *before)
 {
 	static const struct {
 		uint32_t bits;
 		const char *words;
 	} all[] = {
-		{ TARGET_HAS_STATUS, "failures" },
+		{ TARGET_HAS_STATUS | TARGET_HAS_ERRNO, "failures" },
+		{ TARGET_HAS_ERRNO, "error numbers" },
 		{ TARGET_HAS_ROWS | TARGET_HAS_CHANGES, "rows" },
 		{ TARGET_HAS_ROWS, "sent rows" }, { TARGET_HAS_CHANGES, "changed rows" },
 		{ TARGET_HAS_USER, "users" }, { TARGET_HAS_DATABASE, "databases" },
 		{ TARGET_HAS_CLIENT, "clients" },
 		{ TARGET_HAS_PREPARED, "prepared statements" },
+		{ TARGET_HAS_EXAMINED, "examined rows" },
+		{ TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME, "lock times" },
 	};
+	uint32_t has = server->has | (TARGET_NOT_OF_ALL & ~server->wants);
 	bool any = false;
 
-	if (engine->one_row_count && has & TARGET_HAS_ROWS)
+	if (server->engine->one_row_count && has & TARGET_HAS_ROWS)
 		has |= TARGET_HAS_CHANGES;
 	if (!(has & TARGET_LEAVES_PREPARED))
 		has |= TARGET_HAS_PREPARED;

@@ -4,7 +4,7 @@
 #define CLI_FORMAT_SITE_PRINT_H
 
 #include "cli/output.h"
-#include "db/discover/target.h"
+#include "db/discover/announce.h"
 
 #define SITE_TEXT	4096	/* bytes of the text of a site's arguments */
 
@@ -24,10 +24,9 @@ void site_print(struct output *out, const struct target_site *site, char last[SI
 void site_json(struct output *out, const struct target_site *site);
 
 /*
- * Append @before and the properties of @engine's statements that are missing in @has, TARGET_HAS_*.
- * Return false, and append nothing, if none is.
+ * Append @before and the properties of a statement that @server lacks. Return false, and append
+ * nothing, if it has all.
  */
-bool site_lacks(struct output *out, const struct engine *engine, uint32_t has,
-		const char *before);
+bool site_lacks(struct output *out, const struct server_info *server, const char *before);
 
 #endif

@@ -87,7 +87,7 @@ static void announce_each(void *arg, const char *version, const uint32_t *pids, 
 		.engine = target->engine, .path = target->path, .usdt = target->usdt,
 		.method = attach_method_name(a->runtime->method), .pids = pids, .npids = npids,
 		.title = describe_title(target->engine, version), .version = version,
-		.has = target->has,
+		.has = target->has, .wants = target->wants,
 		.nested = npids && pid_namespace_is_nested(pids[0], a->runtime->pid_ns_ino),
 		.copied = !npids && of->of->copied.count,
 	});

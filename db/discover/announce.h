@@ -18,7 +18,7 @@ struct server_info {
 	const char *method;		/* of attaching: "uprobe_multi" */
 	const char *title;		/* "PostgreSQL" */
 	const char *version;		/* foreign bytes; "": unknown */
-	uint32_t has;			/* TARGET_HAS_* of engine.h */
+	uint32_t has, wants;		/* TARGET_HAS_* of engine.h, see struct bind */
 	bool copied;			/* all processes that run it execute copies of its code */
 	bool nested;			/* in a child PID namespace: its own PIDs are unknown */
 	const uint32_t *pids;		/* of the main processes that run it now */

@@ -16,7 +16,7 @@
 #define VALUES_MAX	192
 #define ARGS_MAX	64	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
-#define FILE_NUMBERS	10	/* values that depend on the file or the probe, not arguments */
+#define FILE_NUMBERS	11	/* values that depend on the file or the probe, not arguments */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
 {
@@ -36,18 +36,17 @@ static bool name_cut(char *name, const char *suffix)
 	return true;
 }
 
-/* Cut "+N" off the end of @name. Return N, or 0. */
+/* Cut "+N" or "-N" off the end of @name. Return it, or 0. */
 static int64_t name_cut_number(char *name)
 {
-	char *plus = strrchr(name, '+');
+	char *sign = name + strcspn(name, "+-");
+	int64_t number = strtoll(sign, NULL, 10);
 
-	if (!plus)
-		return 0;
-	*plus = '\0';
-	return strtoull(plus + 1, NULL, 10);
+	*sign = '\0';
+	return number;
 }
 
-/* Resolve the name in @name, without "+N", to *@number. Return 0 or -errno. */
+/* Resolve the name in @name, without that, to *@number. Return 0 or -errno. */
 static int bind_accessor(const struct elf *elf, char *name, int64_t *number)
 {
 	bool inner = name_cut(name, ":inner"), expected = name_cut(name, ":expected");
@@ -145,7 +144,7 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 			n = bind_number(bind, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n) {
 				spec += 1 + (strchr("=?&*|", spec[1]) != NULL);
-				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
+				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+-}"), spec);
 				return n;
 			}
 			n = snprintf(text + at, size - at, "%lld", (long long)number);
@@ -228,10 +227,12 @@ uint32_t bind_provides(const char *arg)
 	} table[] = {
 		{ "arg_rows", TARGET_HAS_ROWS }, { "arg_tag", TARGET_HAS_ROWS },
 		{ "arg_affected", TARGET_HAS_CHANGES }, { "arg_examined", TARGET_HAS_EXAMINED },
+		{ "arg_locked", TARGET_HAS_LOCKED }, { "arg_lock_time", TARGET_HAS_LOCK_TIME },
 		{ "arg_resumed", TARGET_LEAVES_PREPARED },
 		{ "arg_transaction", TARGET_HAS_TRANSACTIONS },
-		{ "arg_error", TARGET_HAS_STATUS }, { "arg_state", TARGET_HAS_STATUS },
-		{ "arg_code", TARGET_HAS_STATUS },
+		{ "arg_error", TARGET_HAS_STATUS | TARGET_HAS_ERRNO },
+		{ "arg_code", TARGET_HAS_STATUS | TARGET_HAS_ERRNO },
+		{ "arg_state", TARGET_HAS_STATUS },
 		{ "arg_status", TARGET_HAS_STATUS }, { "arg_user", TARGET_HAS_USER },
 		{ "arg_database", TARGET_HAS_DATABASE }, { "arg_host", TARGET_HAS_CLIENT },
 		{ "arg_address", TARGET_HAS_CLIENT }, { "arg_user_pair", TARGET_HAS_USER },
@@ -250,7 +251,7 @@ struct linkage {
 	size_t nvalues;
 	struct bind_value args[ARGS_MAX];
 	size_t nargs;
-	uint32_t has;			/* TARGET_HAS_* that the arguments provide */
+	uint32_t has, wants;		/* TARGET_HAS_* that the arguments provide, or could */
 };
 
 static bool linkage_has(const struct linkage *linkage, const char *name)
@@ -316,6 +317,8 @@ static int linkage_args(struct linkage *linkage, struct bind *bind,
 		if (!n)
 			continue;
 		linkage->nargs++;
+		if (arg->spec || arg->probe_arg)
+			linkage->wants |= bind_provides(arg->name);
 		linkage->has |= resolved ? bind_provides(arg->name) : 0;
 		linkage->values[linkage->nvalues++] = (struct object_value){
 			.name = arg->name, .kind = OBJECT_CODE, .insns = value->insns,
@@ -335,6 +338,8 @@ static void linkage_numbers(struct linkage *linkage, const struct bind *bind)
 		       !!(linkage->has & TARGET_HAS_CHANGES));
 	linkage_number(linkage, "constant_examined_known",
 		       !!(linkage->has & TARGET_HAS_EXAMINED));
+	linkage_number(linkage, "constant_lock_time_known",
+		       !!(linkage->has & TARGET_HAS_LOCK_TIME));
 	linkage_number(linkage, "constant_status_known", !!(linkage->has & TARGET_HAS_STATUS));
 	linkage_number(linkage, "constant_transactions_known",
 		       !!(linkage->has & TARGET_HAS_TRANSACTIONS));
@@ -395,6 +400,7 @@ static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 	if (n < 0)
 		error_set(bind->error, ERROR_LINK, n, culprit, at->probe->program);
 	bind->has |= linkage->has;
+	bind->wants |= linkage->wants;
 cleanup:
 	free(linkage);
 	return n;

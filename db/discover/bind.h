@@ -59,7 +59,8 @@ struct bind {
 	const struct object *object;		/* of the probes being bound */
 	struct error *error;
 	const struct engine_probe_set *probe_set;	/* the one that was bound */
-	uint32_t has;				/* TARGET_HAS_* */
+	uint32_t has;				/* TARGET_HAS_* .. */
+	uint32_t wants;				/* .. and what more the engine reads if it can */
 	bool usdt;				/* a USDT probe is used */
 	struct harm harm;			/* ->refused: a probe that is not used; or none */
 	struct bind_probe_site sites[BIND_SITES_MAX];	/* as set->sites */

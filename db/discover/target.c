@@ -59,6 +59,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 		.values = common->runtime->values, .nvalues = common->runtime->nvalues,
 	}, set, error);
 	target->has = bind.has;
+	target->wants = bind.wants;
 	target->usdt = bind.usdt;
 	target->refused = bind.harm.refused;
 	if (!err)

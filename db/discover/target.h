@@ -73,7 +73,7 @@ struct target {
 	size_t nsites;
 	bool usdt;			/* a USDT probe is used, else only symbols */
 	bool no_semaphores;		/* none that has a semaphore, which cannot be incremented */
-	uint32_t has;			/* TARGET_HAS_* */
+	uint32_t has, wants;		/* TARGET_HAS_*, see struct bind */
 	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
 	struct backend_places places;

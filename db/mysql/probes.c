@@ -72,8 +72,10 @@ static const char *const mysql_dispatchers[] = {
 
 #define STATUS	"?thd_current_status"
 
-/* A setter of the Diagnostics_area, which holds the outcome sent to the client: affected_rows. */
+/* Setters of the Diagnostics_area, which has the outcome sent to the client: affected rows, .. */
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
+/* .. and error number. */
+#define SET_ERROR	"=_ZN16Diagnostics_area16set_error_statusEjPKcS1_"
 
 /* Setters of bits: of THD::server_status, and of MariaDB's THD::query_plan_flags. */
 #define NO_INDEX	"|_ZN3THD24set_status_no_index_usedEv"
@@ -93,11 +95,10 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%{owner})" },
 	{ .name = "arg_error",
 	  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%{owner}))" },
-	/* MariaDB's Diagnostics_area has the SQLSTATE first, MySQL's after status and message. */
+	/* MariaDB's Diagnostics_area has the SQLSTATE first, MySQL's before the error number. */
 	{ .name = "arg_sqlstate", .spec = "8@0({thd_get_error_number}(%{owner}))" },
-	{ .name = "arg_sqlstate",
-	  .spec = "8@{" FAILED ":inner+516}({" FAILED "}(%{owner}))" },
-	{ .name = "arg_code", .spec = "4@{" FAILED ":inner+524}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_sqlstate", .spec = "8@{" SET_ERROR "-8}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_code", .spec = "4@{" SET_ERROR "}({" FAILED "}(%{owner}))" },
 	{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%{owner}))" },
 	{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(%{owner}))" },
 	{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },
@@ -107,8 +108,14 @@ static const struct engine_arg ended_args[] = {
 	  .fallback = 1 },
 	{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%{owner})" },
 	{ .name = "arg_examined", .spec = "8@{=_ZN3THD22set_examined_row_countEy}(%{owner})" },
+	/* MySQL from 9; MariaDB from 11.5 on, which passes it to the Performance Schema. */
+	{ .name = "arg_examined", .spec = "8@{=_ZN3THD22inc_examined_row_countEy}(%{owner})" },
+	{ .name = "arg_examined",
+	  .spec = "8@{_ZN3THD28ps_report_examined_row_countEv}(%{owner})" },
 	/* THD::utime_after_lock, which includes waits for rows; before it is start_utime. */
 	{ .name = "arg_locked", .spec = "8@&{=thd_storage_lock_wait}(%{owner})" },
+	/* MySQL's own sum, which it writes to the slow log. */
+	{ .name = "arg_lock_time", .spec = "8@{=_ZN3THD13inc_lock_usecEy}(%{owner})" },
 	{ .name = "arg_server_status", .spec = "4@{" NO_INDEX "}(%{owner})" },
 	{ .name = "arg_no_index", .spec = "{" NO_INDEX ":expected}" },
 	{ .name = "arg_plan", .spec = "8@{" TMP_TABLE "}(%{owner})" },

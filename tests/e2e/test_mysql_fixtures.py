@@ -97,7 +97,10 @@ def test_two_kinds_at_once(server, tool):
     ("mysql8", None, None),
     ("mysql8", "_ZN16Diagnostics_area13set_ok_statusEyyPKc", "changed rows"),
     ("mysql8", "_ZN3THD18set_sent_row_countEy", "sent rows"),
-    ("mysql55", None, "failures, rows, users, databases, clients"),
+    ("mysql8", "_ZN16Diagnostics_area16set_error_statusEjPKcS1_", "error numbers"),
+    ("mysql8", "_ZN3THD22inc_examined_row_countEy", "examined rows"),
+    ("mysql8", "_ZN3THD13inc_lock_usecEy", "lock times"),
+    ("mysql55", None, "failures, rows, users, databases, clients, examined rows, lock times"),
 ])
 def test_tells_what_it_cannot_show(mysql_program, tool, tmp_path, name, symbol, lacks):
     """A symbol that is called by another name is not there."""

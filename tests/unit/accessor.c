@@ -92,6 +92,14 @@ static const struct body server_bodies[] = {
 	X86_SET("9.7 inc_examined_row_count",
 		ENDBR64 "4803b7a82200004889b7a8220000488bbf302300004885ff740ae90d0feb01"
 		"0f1f440000c3", VALUE(0x22a8, 8)),
+	X86_SET("9.7 set_error_status",
+		ENDBR64 "554889e541564989d689f241554989cd41544189f4be03000000534889fbe8c9feffff83bb"
+		"8c0000000474534489a39c020000418b4500baff0100004c89f6488dbb9000000089839402"
+		"0000410fb64504c6839902000000888398020000e869b16801488dbb90000000e82d20ceff"
+		"c7838c000000030000008983900200005b415c415d415e5dc3", VALUE(0x29c, 4)),
+	X86("11.8 ps_report_examined_row_count",
+	    ENDBR64 "488bb7d03c00004885f6740c488bbf883d00004885ff7504c30f1f00488d0579341101488b"
+		"00ffa088020000", VALUE(0x3cd0, 8)),
 	ARM("10.11 thd_query_string", "00a00191" RET, ADDRESS(0x68)),
 	ARM("11.8 thd_query_string", BTI "00a00191" RET, ADDRESS(0x68)),
 	ARM("10.11 thd_user_name", "000c53f9400000b4000440f9" RET, POINTER(0x2618, 8, 8)),
@@ -118,6 +126,11 @@ static const struct body server_bodies[] = {
 		"e00304aa420040f9424041f9f00302aa00021fd6", VALUE(0x3ce0, 8)),
 	ARM_SET("9.7 inc_examined_row_count",
 		BTI "027851f92100028b017811f900bc51f9400000b45a2e6e14" RET, VALUE(0x22f0, 8)),
+	ARM_SET("9.7 set_error_status",
+		"3f2303d5fd7bbca9fd030091f35301a9f30300aaf403012af51300f9f50302aae203012a61008052e3"
+		"1f00f9a5ffff97608e40b91f10007120020054e31f40f9749e02b9e23f80d2601040396100"
+		"40b9619602b9e10315aa60620a39604202917f660a396f714f946042029131edf997609202"
+		"b960008052608e00b9f51340f9f35341a9fd7bc4a8bf2303d5c0035fd6", VALUE(0x29c, 4)),
 	X86_SET("10.5 set_ok_status",
 		"4889f04889ce8b8f34020000448d41fb4183f801770ac3660f1f8400000000004c8b8700030000458b"
 		"406483f903744880bf38020000014889872002000019c04489873002000083e0fe83c0038987340200"
@@ -291,6 +304,9 @@ static const struct body variant_bodies[] = {
 	ARM_GLOBAL("clang", "080000b0" "080140f9" "680000b4" "00d540f9" RET "e0031faa" RET,
 		   POINTER(0, 424, 8)),
 	ARM_GLOBAL("gcc", BTI "000000b0" "000840f9" "400000b4" "00d440f9" RET, POINTER(0, 424, 8)),
+	X86_SET("32 bits", "897768c3", VALUE(0x68, 4)),
+	ARM_SET("32 bits", "016800b9" RET, VALUE(0x68, 4)),
+	X86_SET("32 bits, copied", "89f0894768c3", VALUE(0x68, 4)),
 	X86_SET("followed by an unknown instruction", "48897768" "0f0b", VALUE(0x68, 8)),
 	X86_SET("only on one side of a jump", "4885c97201c3" "48897768c3", VALUE(0x68, 8)),
 	X86_SET("set on one side, added to on the other", "4885c9720548897768c3" "48017768c3",
@@ -358,7 +374,8 @@ static const struct body refused_bodies[] = {
 	ARM_PASS("no call", "00a00191" RET, { 0 }),
 	X86_SET("accessor read as setter", "488b4768c3", { 0 }),
 	X86_SET("third argument", "48895768c3", { 0 }),
-	X86_SET("32 bits", "897768c3", { 0 }),
+	X86_SET("two members of 32 bits", "897768897770c3", { 0 }),
+	X86_SET("16 bits of 32", "6689777068c3", { 0 }),
 	X86_SET("two members", "48897768488977" "70c3", { 0 }),
 	X86_SET("adds one member, writes another", "4803776848897770c3", { 0 }),
 	X86_SET("an array's element", "488974f768c3", { 0 }),
@@ -383,7 +400,6 @@ static const struct body refused_bodies[] = {
 	X86_CMP("a pointer with NULL", "488b47684885c07401c3c3", { 0 }),
 	X86_CMP("an accessor", "488b4768c3", { 0 }),
 	ARM_SET("clobbered by a call", "00000094" "013400f9" RET, { 0 }),
-	ARM_SET("32 bits", "016800b9" RET, { 0 }),
 	ARM_SET("two members on two sides", "620000b5" "013400f9" RET "013800f9" RET, { 0 }),
 	ARM("nothing", "", { 0 }),
 	ARM("a call", "00a00191" "00000094" RET, { 0 }),

@@ -52,6 +52,7 @@ static const struct body server_bodies[] = {
 	READ("11.8 ps_report_examined_row_count",
 	     "4111916722e006e400083e95833505cd81c5033585d809e5a26002644101828097d7050183b7e7e4"
 	     "9c630264a26083b7872841018287", VALUE(0x3cd0, 8)),
+	SET("32 bits", "2cd58280", VALUE(0x68, 4)),
 	SET("11.8 set_sent_row_count",
 	     "4111916722e0aa9706e4000803b787cc03b587d823b0b7cc2e9723b4e7cc09e5a260026441018280"
 	     "97d7050183b747ec9c630264a26083b7072841018287", VALUE(0x3cc0, 8)),
@@ -105,7 +106,6 @@ static const struct body refused_bodies[] = {
 	READ("three pointers", "08750865086508658280", { 0 }),
 	READ("compared with a register", "2875" "3305b540" "13351500" "8280", { 0 }),
 	SET("an accessor", "28758280", { 0 }),
-	SET("32 bits", "2cd58280", { 0 }),
 	SET("two members", "2cf5" "2cf9" "8280", { 0 }),
 	CMP("two members", "3c759847" "8d46" "6307d700" "984b" "6303d700" "82808280", { 0 }),
 };
