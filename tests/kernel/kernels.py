@@ -12,12 +12,12 @@ import subprocess
 import time
 
 from background import end_with_parent
-from tool import BUILD, CACHE, ROOT
+from fetched import CannotBeHad, fetched
+from tool import BUILD, ROOT
 
 KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-newest",
            "aarch64-5.10", "aarch64-6.1", "aarch64-6.12", "aarch64-newest", "riscv64-6.12", "riscv64-newest"]
 OF_MAKE_TEST = ["x86_64-5.10", "x86_64-newest", "aarch64-newest"]
-CANNOT_BE_HAD = 3
 SERVER_UID = 70		# as init.c has it
 NICE = -15		# of the emulator, as root
 CPU_TIMEOUT = 600	# of the emulator, which may wait for a CPU for long
@@ -40,10 +40,6 @@ SECOND_SERIAL = {
 QEMU_PACKAGE = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm", "riscv64": "qemu-system-misc"}
 
 
-class CannotBeHad(Exception):
-    """Something from outside that is not here and cannot be fetched."""
-
-
 def wanted():
     """The kernels that this run is for: KERNELS, "all", or those of make test."""
     names = os.environ.get("KERNELS") or ",".join(OF_MAKE_TEST)
@@ -52,24 +48,12 @@ def wanted():
 
 def kernel(name):
     """The path of the kernel @name, fetched if it is not there."""
-    folder = os.path.join(CACHE, "kernels")
-    done = subprocess.run([os.path.join(ROOT, "ci", "fetch"), "kernel", name, folder],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500)
-    if done.returncode == CANNOT_BE_HAD:
-        raise CannotBeHad(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return os.path.join(folder, name)
+    return os.path.join(fetched("kernel", name, folder="kernels"), name)
 
 
 def server(debarch):
     """The folder with PostgreSQL for @debarch, fetched if it is not there."""
-    folder = os.path.join(CACHE, f"server-{debarch}")
-    done = subprocess.run([os.path.join(ROOT, "ci", "fetch"), "server", debarch, folder],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500)
-    if done.returncode == CANNOT_BE_HAD:
-        raise CannotBeHad(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return folder
+    return fetched("server", "trixie forky", debarch, folder=f"server-{debarch}", more=("postgresql", "dash"))
 
 
 def build_of(arch):

@@ -19,6 +19,7 @@ import kernels
 import oracle
 from cluster import SETTINGS, Cluster
 from complaints import Off
+from fetched import CannotBeHad
 from fallbacks import LARGEST
 from mariadb import SERVER
 from requirements import need_maria, need_server
@@ -43,7 +44,7 @@ def booted(name, guest, folder, **keywords):
     try:
         kernels.kernel(name)
         said, seconds = kernels.boot(name, guest().write(folder / "initramfs"), **keywords)
-    except kernels.CannotBeHad as why:
+    except CannotBeHad as why:
         pytest.skip(f"{name}: {why}")
     return f"# {name}: {seconds:.1f} s\n{said}"
 
