@@ -334,6 +334,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
 	uint64_t detach_ns = enrich_detach_ns(e, event->target_id);
 	struct statement s = statement_of(e, event, true);
+	const struct target *target = enrich_target(e, event->target_id);
 
 	/* Sites are detached one by one, so some probes of this statement may have been missed. */
 	if (detach_ns && event->start_ns + event->duration_ns > detach_ns) {
@@ -357,6 +358,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.rows = event->rows;
 	s.has_counts = event->flags & STATEMENT_HAS_ROWS;
 	s.sent = event->flags & STATEMENT_CHANGED ? 0 : event->rows;
+	s.has_affected = s.has_counts && target && target->has & TARGET_HAS_CHANGES;
 	s.affected = event->rows - s.sent;
 	s.has_examined = event->flags & STATEMENT_HAS_EXAMINED;
 	s.examined = event->examined;

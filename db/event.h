@@ -85,7 +85,7 @@ struct statement {
 	bool has_rows, has_status, failed;
 	bool died;			/* its backend, or its server, ended before it did */
 	uint64_t rows;
-	bool has_counts;		/* rows sent and affected, as in a slow log */
+	bool has_counts, has_affected;	/* rows sent and affected, as in a slow log */
 	uint64_t sent, affected;
 	bool has_examined, has_lock;
 	uint64_t examined;		/* rows that were read */

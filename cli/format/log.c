@@ -155,27 +155,38 @@ static void slowlog_plan(struct output *out, const struct statement *st)
 	}
 }
 
-/* Append the numbers; mariadb-dumpslow requires their order. */
-static void slowlog_numbers(struct output *out, const struct statement *st)
+/*
+ * MySQL's log has all of this in one line, MariaDB's in two, of which the second begins with the
+ * rows affected. mysqldumpslow and mariadb-dumpslow require their own, and the order.
+ */
+static void slowlog_numbers(struct output *out, const struct statement *st, bool mysql)
 {
+	const char *next = mysql || !st->has_affected ? "  " : "\n# ";
+
 	output_string(out, "# Query_time: ");
 	output_fixed(out, st->duration_ns / 1000, 6);
 	if (st->has_lock) {
 		output_string(out, "  Lock_time: ");
 		output_fixed(out, st->lock_ns / 1000, 6);
 	}
-	if (st->has_counts)
+	if (st->has_counts || st->has_examined)
 		json_number(out, "  Rows_sent: ", st->sent);
 	if (st->has_examined)
 		json_number(out, "  Rows_examined: ", st->examined);
-	if (st->has_counts)
-		json_number(out, "\n# Rows_affected: ", st->affected);
-	if (*st->who->database)
-		slowlog_name(out, st->has_counts ? "  Schema: " : "\n# Schema: ",
-			     st->who->database);
-	if (st->has_status && (!st->failed || st->error_code))
-		json_number(out, st->has_counts || *st->who->database ? "  Last_errno: " :
-			    "\n# Last_errno: ", st->error_code);
+	if (st->has_affected) {
+		output_string(out, next);
+		json_number(out, "Rows_affected: ", st->affected);
+		next = "  ";
+	}
+	if (*st->who->database) {
+		output_string(out, next);
+		slowlog_name(out, "Schema: ", st->who->database);
+		next = "  ";
+	}
+	if (st->has_status && (!st->failed || st->error_code)) {
+		output_string(out, next);
+		json_number(out, "Last_errno: ", st->error_code);
+	}
 	slowlog_plan(out, st);
 	if (*st->who->database) {
 		slowlog_name(out, "\nuse ", st->who->database);
@@ -185,12 +196,17 @@ static void slowlog_numbers(struct output *out, const struct statement *st)
 
 static void slowlog_statement(struct output *out, const struct statement *st)
 {
+	bool mysql = !strcmp(st->server->otel_system, "mysql");
 	char time[JSON_TIME];
 
 	if (st->prepare)
 		return;
 	json_time_text(time, st->wall_ns + st->duration_ns);
-	output_printf(out, "# Time: %.2s%.2s%.2s %.8s\n", time + 2, time + 5, time + 8, time + 11);
+	if (mysql)
+		output_printf(out, "# Time: %.26sZ\n", time);
+	else
+		output_printf(out, "# Time: %.2s%.2s%.2s %.8s\n", time + 2, time + 5, time + 8,
+			      time + 11);
 	slowlog_name(out, "# User@Host: ", st->who->user);
 	slowlog_name(out, "[", st->who->user);
 	slowlog_name(out, "] @ ", st->who->client);
@@ -198,7 +214,7 @@ static void slowlog_statement(struct output *out, const struct statement *st)
 	if (st->who->connection)
 		json_number(out, "  Id: ", st->who->connection);
 	output_char(out, '\n');
-	slowlog_numbers(out, st);
+	slowlog_numbers(out, st, mysql);
 	json_number(out, "\nSET timestamp=", st->wall_ns / 1000000000);
 	output_char(out, ';');
 	put_text(out, st);

@@ -18,7 +18,7 @@ const struct member statement_members[] = {
 	{ ROW("whole", FLAG), S(whole) },
 	{ ROW("alone", FLAG), S(s.alone) },
 	{ ROW("breakdown", BREAKDOWN), S(s.why) },
-	{ ROW("affected", NUMBER), S(s.affected) },
+	{ ROW("affected", NUMBER), S(s.affected), KNOWN(s.has_affected) },
 	{ ROW("query_id", NUMBER), S(query) },
 	{ ROW("failed", FLAG), S(s.failed) },
 	{ ROW("unended", FLAG), S(s.unended) },

@@ -59,6 +59,7 @@ static void read_members(struct decode *d, struct decoder *body, struct statemen
 		s->has_rows = !s->failed;
 		s->sent = flags & RECORDED_CHANGED ? 0 : s->rows;
 		s->affected = s->rows - s->sent;
+		s->has_affected = s->affected;
 	}
 	if (flags & RECORDED_BYTES)
 		s->query_bytes = decode_number(body);

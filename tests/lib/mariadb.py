@@ -71,10 +71,14 @@ def run_as():
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def init_template(folder):
+def give_to_server(folder):
     if os.geteuid() == 0:
         user = server_user()
         os.chown(folder, user.pw_uid, user.pw_gid)
+
+
+def init_template(folder):
+    give_to_server(folder)
     done = subprocess.run(
         [INSTALL, "--no-defaults", f"--datadir={folder}/data", "--auth-root-authentication-method=normal",
          "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-method=nosync",
@@ -86,6 +90,8 @@ def init_template(folder):
 
 class Maria:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
+    TEMPLATE = staticmethod(init_template)	# makes a data directory
+    RUN_AS = staticmethod(run_as)
 
     def __init__(self, server=None, command=None, **settings):
         self.server = server or own_copy(SERVER)
@@ -105,10 +111,8 @@ class Maria:
 
     def init(self):
         os.chmod(self.dir, 0o755)
-        if os.geteuid() == 0:
-            user = server_user()
-            os.chown(self.dir, user.pw_uid, user.pw_gid)
-        copy_template(self.data, init_template)
+        give_to_server(self.dir)
+        copy_template(self.data, self.TEMPLATE)
         return self
 
     def start(self):
@@ -126,7 +130,7 @@ class Maria:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.command, "--no-defaults", *options], cwd=self.dir, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True, env={"PATH": os.environ["PATH"]}, **run_as())
+                stdout=log, stderr=log, start_new_session=True, env={"PATH": os.environ["PATH"]}, **self.RUN_AS())
         wait_for(self.answers, 60, f"the server to answer; its log is {self.log}")
         running.add(self)
         return self
