@@ -186,6 +186,8 @@ struct event_application {
 #define TRANSACTION_PREPARED	0x100	/* for a two-phase commit */
 #define TRANSACTION_FAILS	0x200	/* PostgreSQL: a message failed, not the statement */
 #define TRANSACTION_NONE	0x400	/* none is open, so that the next statement begins one */
+#define TRANSACTION_SETTLED	0x800	/* MySQL: the commit succeeded, whatever follows */
+#define TRANSACTION_ASKED	0x1000	/* MySQL: to roll back, with or without a transaction */
 #define TRANSACTION_OUTCOMES \
 	(TRANSACTION_COMMITTED | TRANSACTION_ROLLED_BACK | TRANSACTION_PREPARED)
 

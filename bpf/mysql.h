@@ -33,6 +33,7 @@ ARGUMENT(failed_state);
 ARGUMENT(kind);		/* enum enum_sql_command; 0: SELECT */
 ARGUMENT(resumed);	/* state of an asynchronous command */
 ARGUMENT(connection);	/* connection ID */
+ARGUMENT(commit_failed);	/* what the function that commits returns */
 ARGUMENT(wait);		/* enum _thd_wait_type_e */
 ARGUMENT(task);		/* address of a tpool::task */
 
@@ -233,13 +234,17 @@ INLINE void mysql_outcome(void *ctx, struct event_statement *s, __u64 now)
 
 /*
  * Return the outcome of transaction @t, which the last statement has ended; 0: unknown. It is as
- * marked, but a failure makes a commit uncertain; or that of a statement outside of a transaction.
+ * marked, but a failure makes a commit uncertain unless its own result is known; or that of a
+ * statement outside of a transaction.
  */
 INLINE __u32 mysql_transaction_outcome(void *ctx, const struct event_transaction *t)
 {
 	__u32 outcome = t->flags & TRANSACTION_OUTCOMES;
 	int failed = arg_error(ctx) || arg_state(ctx) == arg_failed_state(ctx);
 
+	/* What the statement does after that, it rolls back itself. */
+	if (failed && t->flags & TRANSACTION_SETTLED)
+		return TRANSACTION_COMMITTED;
 	if (outcome & TRANSACTION_ROLLED_BACK)
 		return outcome & TRANSACTION_COMMITTED ? 0 : TRANSACTION_ROLLED_BACK;
 	if (outcome & TRANSACTION_COMMITTED)
@@ -295,12 +300,30 @@ static __attribute__((noinline)) void mysql_transaction(void *ctx, struct sessio
 
 /*
  * The server commits or rolls back the session's transaction, if it has one: it does the same
- * before statements that commit implicitly.
+ * before statements that commit implicitly. A ROLLBACK without one is one, and may be of what
+ * another session has prepared.
  */
 PROGRAM(command_mark)
 {
-	if (VALUE(transactions_known) && arg_transaction(ctx) & IN_TRANSACTION)
+	if (VALUE(transactions_known) && (arg_transaction(ctx) & IN_TRANSACTION ||
+					  (__u32)arg_mark(ctx) & TRANSACTION_ASKED))
 		transaction_marked(ctx);
+	return 0;
+}
+
+/* Return of trans_commit_implicit(): the statement that it was for, a DDL, may yet fail. */
+PROGRAM(command_committed)
+{
+	struct session *session;
+	struct event_transaction *t;
+	__u64 key;
+
+	session = object_current(&key);
+	if (!session || !VALUE(transaction_at) || arg_commit_failed(ctx))
+		return 0;
+	t = session_transaction(session);
+	if (t->flags & TRANSACTION_COMMITTED)
+		t->flags |= TRANSACTION_SETTLED;
 	return 0;
 }
 

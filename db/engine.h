@@ -95,7 +95,7 @@ struct engine_probe {
 	const char *member;			/* … on the member that this accessor returns */
 	const char *only_with;			/* use only if the file has this symbol; or NULL */
 	bool optional;				/* the server can be traced without this step */
-	bool on_return;				/* return of the function; has no arguments */
+	bool on_return;				/* return of the function; it has only %ret */
 	uint32_t asked;				/* only if one of these was asked for; 0: always */
 	uint32_t has;				/* TARGET_HAS_* that this probe provides */
 	const struct engine_arg *args;		/* ends with a row without name; NULL: none */
@@ -160,6 +160,8 @@ struct engine {
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct who *who);
+	/* Return whether its transaction has failed, but is not at its end; NULL: the same. */
+	bool (*aborted)(const char *title, size_t len);
 	const struct engine_activity *activity_variables;	/* NULL: unknown */
 	/* Write a client's host and port to @client as a process title has them. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);

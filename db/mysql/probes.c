@@ -159,28 +159,39 @@ static const struct engine_arg ended_args[] = {
 	  .asked = ENGINE_WHY, \
 	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
 
-/* Functions of a THD that end its transaction. */
-#define MARKS(symbol, flags) \
+/* Functions that end the transaction of a THD. */
+#define MARKS(symbol, thd, flags) \
 	{ .step = symbol, .program = "command_mark", .function = symbol, .optional = true, \
 	  .asked = ENGINE_TRANSACTIONS, \
-	  .args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
-			      TRANSACTION("%arg0"), \
+	  .args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@" thd, .fallback = -1 }, \
+			      TRANSACTION(thd), \
 			      { .name = "arg_mark", .fallback = flags }) }
 
+#define COMMITTED(symbol) \
+	{ .step = "committed", .program = "command_committed", .function = symbol, \
+	  .on_return = true, .optional = true, .asked = ENGINE_TRANSACTIONS, \
+	  .args = ENGINE_ARGS({ .name = "arg_commit_failed", .spec = "1@%ret", .fallback = 1 }) }
+
 #define COMMIT_ENDS	(TRANSACTION_ENDING | TRANSACTION_COMMITTED)
-#define ROLLBACK_ENDS	(TRANSACTION_ENDING | TRANSACTION_ROLLED_BACK)
+#define FAILURE_ENDS	(TRANSACTION_ENDING | TRANSACTION_ROLLED_BACK)
+#define ROLLBACK_ENDS	(FAILURE_ENDS | TRANSACTION_ASKED)
 
 static const struct engine_probe mysql_probes[] = {
-	MARKS("_Z12trans_commitP3THD", COMMIT_ENDS),
-	MARKS("_Z12trans_commitP3THDb", COMMIT_ENDS),	/* MySQL from 5.7 */
-	MARKS("_Z21trans_commit_implicitP3THD", COMMIT_ENDS),
-	MARKS("_Z21trans_commit_implicitP3THDb", COMMIT_ENDS),
-	MARKS("_Z11trans_beginP3THDj", COMMIT_ENDS),
-	MARKS(ROLLBACK, ROLLBACK_ENDS),
-	MARKS("_Z23trans_rollback_implicitP3THD", ROLLBACK_ENDS),
-	MARKS("_Z15trans_xa_commitP3THD", COMMIT_ENDS),
-	MARKS("_Z17trans_xa_rollbackP3THD", ROLLBACK_ENDS),
-	MARKS("_Z16trans_xa_prepareP3THD", TRANSACTION_PREPARED),
+	MARKS("_Z12trans_commitP3THD", "%arg0", COMMIT_ENDS),
+	MARKS("_Z12trans_commitP3THDb", "%arg0", COMMIT_ENDS),	/* MySQL from 5.7 */
+	MARKS("_Z21trans_commit_implicitP3THD", "%arg0", COMMIT_ENDS),
+	MARKS("_Z21trans_commit_implicitP3THDb", "%arg0", COMMIT_ENDS),
+	MARKS("_Z11trans_beginP3THDj", "%arg0", COMMIT_ENDS),
+	MARKS(ROLLBACK, "%arg0", ROLLBACK_ENDS),
+	MARKS("_Z23trans_rollback_implicitP3THD", "%arg0", FAILURE_ENDS),
+	MARKS("_Z15trans_xa_commitP3THD", "%arg0", COMMIT_ENDS),
+	MARKS("_Z17trans_xa_rollbackP3THD", "%arg0", ROLLBACK_ENDS),
+	MARKS("_Z16trans_xa_prepareP3THD", "%arg0", TRANSACTION_PREPARED),
+	MARKS("_ZN17Sql_cmd_xa_commit15trans_xa_commitEP3THD", "%arg1", COMMIT_ENDS),
+	MARKS("_ZN19Sql_cmd_xa_rollback17trans_xa_rollbackEP3THD", "%arg1", ROLLBACK_ENDS),
+	MARKS("_ZN18Sql_cmd_xa_prepare16trans_xa_prepareEP3THD", "%arg1", TRANSACTION_PREPARED),
+	COMMITTED("_Z21trans_commit_implicitP3THD"),
+	COMMITTED("_Z21trans_commit_implicitP3THDb"),
 	{
 		.step = "cleanup", .program = "command_cleanup", .function = "_ZN3THD7cleanupEv",
 		.optional = true, .asked = ENGINE_TRANSACTIONS, .args = ended_args,

@@ -181,6 +181,15 @@ void postgres_identify(const char *cmdline, size_t len, struct who *who)
 	token_copy(who->client, sizeof(who->client), token[2], token_end(token[2], end));
 }
 
+static bool postgres_aborted(const char *title, size_t len)
+{
+	static const char suffix[] = " idle in transaction (aborted)";
+	size_t cut = sizeof(suffix) - 1;
+
+	len = strnlen(title, len);
+	return len > cut && !memcmp(title + len - cut, suffix, cut);
+}
+
 static void postgres_client(const char *host, const char *port, char *client, size_t size)
 {
 	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
@@ -265,6 +274,7 @@ const struct engine engine_postgres = {
 	.one_row_count = true,
 	.has_lwlocks = true,
 	.identify = postgres_identify,
+	.aborted = postgres_aborted,
 	.activity_variables = &postgres_activity,
 	.client = postgres_client,
 };

@@ -27,16 +27,28 @@ static bool seed_statement(const struct runtime *rt, const struct backend_statem
 	return s->start_ns;
 }
 
+static bool seed_aborted(const struct target *target, const struct process *process)
+{
+	char title[1024];
+	ssize_t len;
+
+	if (!target->engine->aborted)
+		return false;
+	len = process_title(process->pid, title, sizeof(title));
+	return len > 0 && target->engine->aborted(title, (size_t)len);
+}
+
 /* Add the transaction since @begun_ns. The statement that runs is its first one if it is as old. */
 static bool seed_transaction(const struct runtime *rt, uint64_t begun_ns, uint64_t statement_ns,
-			     struct session *session, uint32_t at)
+			     struct session *session, uint32_t at, bool aborted)
 {
 	struct event_transaction *t = (struct event_transaction *)((char *)session + at);
 
 	t->target_id = t->s.target_id = session->s.target_id;
 	t->s.pid = session->s.pid;
 	t->s.tid = session->s.tid;
-	t->flags = TRANSACTION_OPEN | (begun_ns == statement_ns ? 0 : TRANSACTION_PARTIAL);
+	t->flags = TRANSACTION_OPEN | (begun_ns == statement_ns ? 0 : TRANSACTION_PARTIAL) |
+		   (aborted ? TRANSACTION_FAILED : 0);
 	t->s.start_ns = seed_time(rt, begun_ns);
 	t->s.flags = STATEMENT_NO_TEXT;
 	return t->s.start_ns;
@@ -65,7 +77,8 @@ bool seed_session(const struct sessions *sessions, const struct runtime *rt,
 	if (sessions->transaction_at &&
 	    !backend_transaction(process, target->lowest_vaddr, &target->places, &begun_ns))
 		seeded |= seed_transaction(rt, begun_ns, statement.begun_ns, session,
-					   sessions->transaction_at);
+					   sessions->transaction_at,
+					   seed_aborted(target, process));
 	seeded = seeded && !sessions_add(sessions, process->pid, session);
 	free(session);
 	return seeded;

@@ -25,7 +25,7 @@ from peer import MARIADB, Peer
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
 from tool import parsed, run, sessions
-from transactions import Transactions
+from transactions import Transactions, outcomes, second_phase
 
 AT_LEAST = 20_000
 QUIET = {"slow_query_log": "OFF"}	# as servers are by default
@@ -1182,46 +1182,12 @@ def test_sessions(maria):
 
 # --- transactions
 
-FAILS = "insert into x values (0)"	# that does not end a transaction
-BEGUN = [	# statements, of which the last one ends a transaction; {} is replaced by an insertion
-    (["begin", "{}", "commit"], "commit"),
-    (["begin", "{}", "rollback"], "rollback"),
-    (["{}"], "commit"),
-    (["begin", "{}", FAILS, "commit"], "commit"),
-    (["begin", "{}", "begin"], "commit"),					# implicit
-    (["{}", "create table if not exists x1 (a int)"], "commit"),
-    (["begin", "{}", "commit and chain"], "commit"),
-    (["{}", "rollback"], "rollback"),
-    (["xa start 'a'", "{}", "xa end 'a'", "xa rollback 'a'"], "rollback"),
-    (["xa start 'b'", "{}", "xa end 'b'", "xa prepare 'b'", "xa commit 'b'"], "commit"),
-    (["set autocommit = 0", None, "{}", "select 1", "rollback"], "rollback"),	# None: it is one of its own
-    (["{}", "set autocommit = 1"], "commit"),
-]
-
-
 def test_transactions(maria, tool):
-    """Outcome, number of statements and identity; the rows that are left are the server's word."""
-    traced = tool("transactions", "mysql", "0", "-p", maria.pid, "--json", kind=Transactions)
-    with maria.connect(database="d") as client, maria.connect(database="d") as other:
-        own = int(client.rows("select connection_id()")[0][0])
-        client.query("create table x (a int primary key) engine=innodb")
-        client.query("insert into x values (0)")
-        count, left = 3, ["0"]
-        for key, (texts, state) in enumerate(BEGUN, 1):
-            for text in texts:
-                if text == FAILS:
-                    client.failing(text)
-                elif text is not None:
-                    client.query(text.format(f"insert into x values ({key})"))
-            count += 1 + (None in texts)
-            left += [str(key)] if state == "commit" else []
-            one = traced.nth(count, connection_id=own)
-            number = len(texts) - (texts.index(None) + 1 if None in texts else 0)
-            assert (one["state"], one["statements"], one["user"], one["database"]) == (state, number, "root", "d"), (one, texts)
-            assert 0 <= one["idle_ms"] <= one["duration_ms"] and one["time"] == one["end"], one
-            assert [row[0].decode() for row in other.rows("select a from x order by a")] == left, texts
-        traced.complete()
-        assert len(traced.ended(connection_id=own)) == count
+    outcomes(maria, tool, "d")
+
+
+def test_prepared_by_another(maria, tool):
+    second_phase(maria, tool, "d")
 
 
 def test_open_transactions(maria, tool):

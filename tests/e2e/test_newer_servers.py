@@ -11,6 +11,7 @@ from newer import Maria11, Mysql9
 from requirements import need_root
 from statements import stopped
 from tool import Tool
+from transactions import outcomes, second_phase
 
 KINDS = {"MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
 
@@ -98,3 +99,9 @@ def summary(server, path):
     # Debian 12's does not know all lines of MariaDB 11.8.
     return {text if path.name == "ours" else text.split("\n  ")[-1]: (int(count), rows) for count, rows, text in
             re.findall(r"^Count: (\d+)  Time=.*?  (Rows.*?), \S+\n  (.*?)\n\n", said, re.M | re.S)}
+
+
+def test_transactions(server, tool):
+    server.query("create database if not exists shop")
+    outcomes(server, tool, "shop")
+    second_phase(server, tool, "shop")

@@ -110,9 +110,12 @@ def test_idle(postgres, traced):
 
 def test_begun_before(postgres, tool):
     """Those that are open at the start: begin as in pg_stat_activity, at their ends or while they are open."""
-    with postgres.connect() as idle, postgres.connect() as ending, postgres.connect() as failing, postgres.connect() as running:
-        for one in (idle, ending, failing):
+    with postgres.connect() as idle, postgres.connect() as ending, postgres.connect() as failing, postgres.connect() as running, \
+            postgres.connect() as failed, postgres.connect() as failed_ending:
+        for one in (idle, ending, failing, failed, failed_ending):
             execute(one, "begin", "select 1")
+        for one in (failed, failed_ending):
+            execute(one, "select 1/0")
         running.pgconn.send_query(b"select pg_sleep(600)")
         running.pgconn.flush()
         xact_start = "select pid, extract(epoch from xact_start) from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid()"
@@ -123,13 +126,17 @@ def test_begun_before(postgres, tool):
         traced = tool("transactions", "-m", "0", "-p", postgres.pid, "--json", kind=Transactions)
         execute(ending, "select 2", "commit")
         execute(failing, "select 1/0")
+        execute(failed_ending, "commit")
+        assert traced.nth(1, pid=failed_ending.info.backend_pid)["state"] == "rollback"
         end = traced.nth(1, pid=ending.info.backend_pid)
         assert end["state"] == "commit" and "statements" not in end and "idle_ms" not in end, end
         traced.process.send_signal(signal.SIGUSR1)
-        traced.wait_for(lambda tool: set(tool.open) >= {pids[0], pids[2], pids[3]}, what="the open ones")
+        pids.append(failed.info.backend_pid)
+        traced.wait_for(lambda tool: set(tool.open) >= {pids[0], *pids[2:]}, what="the open ones")
         traced.complete()
         found = traced.open
-        assert {pid: found[pid]["state"] for pid in pids if pid in found} == {pids[0]: "idle", pids[2]: "aborted", pids[3]: "running"}
+        assert {pid: found[pid]["state"] for pid in pids if pid in found} == \
+            {pids[0]: "idle", pids[2]: "aborted", pids[3]: "running", pids[4]: "aborted"}
         assert "end" not in found[pids[0]] and found[pids[3]]["statements"] == 1 and found[pids[3]]["query"] == "select pg_sleep(600)"
         for one in [end] + [found[pid] for pid in (pids[0], pids[2], pids[3])]:
             assert seconds(one["begin"]) == pytest.approx(began[one["pid"]], abs=TOLERANCE)
