@@ -245,12 +245,9 @@ struct session {
 	char text[];	/* text_size bytes */
 };
 
-/*
- * A string that an object has to which the server's session object points. Offsets: of the pointer
- * to that object, -1: unknown; in it, of the pointer to the string.
- */
+/* A string of a session's security context. */
 struct object_name {
-	__s64 at, inner;
+	__s64 at;	/* offset of the pointer to it; -1: unknown */
 	__u64 counted;	/* the string's length follows the pointer; else it has a NUL at its end */
 };
 
@@ -263,6 +260,11 @@ struct object_places {
 	__s64 database;		/* of the address of its name */
 	__s64 connection;	/* of the server's ID of the connection .. */
 	__u64 connection_bytes;	/* .. 4 or 8 */
+	/*
+	 * Of the pointer to the security context. The session's own one is in the object, before
+	 * the pointer; that of a definer, as whom a procedure or a view runs, is not.
+	 */
+	__s64 context;
 	struct object_name user, host, address;
 };
 

@@ -55,14 +55,21 @@ INLINE struct session *object_current(__u64 *key)
 	       session->thread == (__u32)id ? session : 0;
 }
 
-INLINE void object_name(char *to, __u32 size, __u64 object, const struct object_name *name)
+/* Return the security context of session object @object, or 0: unknown, or a definer's. */
+INLINE __u64 object_context(__u64 object, const struct object_places *places)
 {
-	__u64 at = 0, string = 0;
+	__u64 context = 0;
 
-	if (name->at >= 0)
-		bpf_probe_read_user(&at, sizeof(at), (const void *)(object + name->at));
-	if (at)
-		at += name->inner;
+	if (places->context >= 0)
+		bpf_probe_read_user(&context, sizeof(context),
+				    (const void *)(object + places->context));
+	return context - object < (__u64)places->context ? context : 0;
+}
+
+INLINE void object_name(char *to, __u32 size, __u64 context, const struct object_name *name)
+{
+	__u64 at = context && name->at >= 0 ? context + name->at : 0, string = 0;
+
 	if (at && !name->counted)
 		bpf_probe_read_user(&string, sizeof(string), (const void *)at);
 	read_name(to, size, string, name->counted ? at : 0);
@@ -85,13 +92,13 @@ INLINE void object_identity(const struct session *session, const struct object_p
 			    struct event_identity *event)
 {
 	const struct event_statement *s = &session->s;
-	__u64 object = session->object, database = 0;
+	__u64 object = session->object, context = object_context(object, places), database = 0;
 
 	event->session = event_session(EVENT_SESSION, s->target_id, (__u64)s->pid << 32 | s->tid);
-	object_name(event->user, sizeof(event->user), object, &places->user);
-	object_name(event->host, sizeof(event->host), object, &places->host);
+	object_name(event->user, sizeof(event->user), context, &places->user);
+	object_name(event->host, sizeof(event->host), context, &places->host);
 	if (!event->host[0])
-		object_name(event->host, sizeof(event->host), object, &places->address);
+		object_name(event->host, sizeof(event->host), context, &places->address);
 	if (places->database >= 0)
 		bpf_probe_read_user(&database, sizeof(database),
 				    (const void *)(object + places->database));

@@ -22,6 +22,7 @@ struct mysql_locks {
 	bool fast_path;
 	/* Variables of its Global_THD_manager and the number of sessions, as linked; 0: unknown. */
 	uint64_t manager, session_count;
+	int64_t own_context;	/* learned: see object_context() */
 	/* Learned: offset of the trx_t in a THD; of its THD and of the awaited trx_t in a trx_t. */
 	size_t trx_at, trx_session_at, trx_wait_at;
 	unsigned int failures;	/* attempts to learn them that failed */

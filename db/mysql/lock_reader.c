@@ -7,6 +7,8 @@
 
 #include "db/mysql/options.h"
 
+#define MANAGER_WORDS	640		/* of a Global_THD_manager that are searched */
+#define SESSIONS_MAX	8192		/* of one array */
 #define CONTEXT_BEHIND	8192		/* largest offset of the MDL_context in a THD */
 
 bool lock_reader_bytes(const struct lock_reader *r, uint64_t address, void *buf, size_t size)
@@ -44,6 +46,36 @@ uint64_t lock_reader_owner(const struct lock_reader *r, uint64_t context)
 	return 0;
 }
 
+bool lock_reader_sessions(const struct lock_reader *r, void (*each)(void *arg, uint64_t session),
+			  void *arg)
+{
+	uint64_t words[MANAGER_WORDS], manager, session;
+	unsigned int found = 0;
+	uint32_t count;
+
+	if (!r->places->manager || !r->places->session_count ||
+	    process_memory_variable(&r->memory, r->places->manager, &manager, 8) ||
+	    !lock_reader_bytes(r, manager, words, sizeof(words)))
+		return false;
+	for (size_t i = 0; i < MANAGER_WORDS; i++) {
+		if (lock_reader_is_session(r, words[i])) {
+			each(arg, words[i]);
+			found++;
+			continue;
+		}
+		/* Of a partition with many sessions it points to an array. */
+		for (unsigned int j = 0; j < SESSIONS_MAX; j++) {
+			if (!lock_reader_bytes(r, words[i] + j * 8, &session, 8) ||
+			    !lock_reader_is_session(r, session))
+				break;
+			each(arg, session);
+			found++;
+		}
+	}
+	return !process_memory_variable(&r->memory, r->places->session_count, &count, 4) &&
+	       found >= count;
+}
+
 /*
  * Find out whether a session that runs no statement is idle in a transaction. The holder of a row
  * is: @in_trx. Without autocommit, a metadata lock may be held by LOCK TABLES or GET_LOCK(), too.
@@ -75,6 +107,7 @@ void lock_reader_backend(const struct lock_reader *r, uint64_t session,
 	backend->pid = r->owner.pid;
 	if (!session)
 		return;
+	object_context(&r->memory, &r->backend->object, session, &r->places->own_context);
 	backend->connection = object_connection(&r->memory, &r->backend->object, session);
 	backend->text = malloc(r->size);
 	n = backend->text ? object_query(&r->owner, session, &r->backend->object, backend->text,

@@ -33,6 +33,14 @@ bool lock_reader_is_session(const struct lock_reader *r, uint64_t address);
 uint64_t lock_reader_owner(const struct lock_reader *r, uint64_t context);
 
 /*
+ * Call @each for the sessions of the server's Global_THD_manager (MySQL), which has them in arrays
+ * of its own or, if they are too many for these, in arrays that it points to. Return whether these
+ * were all.
+ */
+bool lock_reader_sessions(const struct lock_reader *r, void (*each)(void *arg, uint64_t session),
+			  void *arg);
+
+/*
  * Read the connection id and the statement of the THD at @session, which may be 0. @backend owns
  * the text.
  */

@@ -13,7 +13,8 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 {
 	struct elf_symbol symbol;
 
-	*places = (struct mysql_locks){ .options = mysql_options_find(elf) };
+	*places = (struct mysql_locks){ .options = mysql_options_find(elf),
+					 .own_context = -1 };
 	places->lowest = elf_map_lowest_vaddr(elf);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
@@ -31,6 +32,14 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 	}
 	if (places->namespace_words > MYSQL_NAMESPACE_WORDS)
 		places->namespace_words = MYSQL_NAMESPACE_WORDS;
+}
+
+static void learn_context(void *arg, uint64_t session)
+{
+	const struct lock_reader *r = arg;
+
+	if (r->places->own_context < 0)
+		object_context(&r->memory, &r->backend->object, session, &r->places->own_context);
 }
 
 int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
@@ -60,8 +69,11 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 		err = row_lock_read(&r, session, query, info);
 	}
 	lock_reader_backend(&r, session, &info->self);
+	if (query->identify && session && places->own_context < 0)
+		lock_reader_sessions(&r, learn_context, &r);
 	if (query->identify && session)
-		object_read_who(&r.memory, &query->places->object, session, &info->who);
+		object_read_who(&r.memory, &query->places->object, session, &places->own_context,
+				&info->who);
 	process_memory_close(&r.memory);
 	return err;
 }

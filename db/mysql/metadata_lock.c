@@ -10,8 +10,6 @@
 #define TICKET_LINK	8		/* lists point to a ticket's start, or to this offset */
 #define LOCK_WORDS	160		/* of an MDL_lock that are searched */
 #define TICKETS_MAX	256		/* of one lock, or of one session */
-#define MANAGER_WORDS	640		/* of a Global_THD_manager that are searched */
-#define SESSIONS_MAX	8192		/* of one array */
 #define KEY_BYTES	392		/* of an MDL_key */
 #define NAMESPACE_MAX	31
 #define WAITING		"Waiting for "
@@ -186,19 +184,18 @@ struct search {
 	const struct lock_reader *r;
 	uint64_t lock, own;		/* the awaited lock, the MDL_context that waits */
 	uint64_t context_at;		/* offset of the MDL_context in a THD */
-	unsigned int sessions;		/* found so far */
 	bool cut;			/* some were not searched */
 	struct lock_info *info;
 };
 
 /* Add the THD at @session to the holders if one of its tickets is for the lock. */
-static void search_session(struct search *search, uint64_t session)
+static void search_session(void *arg, uint64_t session)
 {
+	struct search *search = arg;
 	const struct lock_reader *r = search->r;
 	uint64_t found[TICKETS_MAX], context = session + search->context_at, lock, waits;
 	size_t n;
 
-	search->sessions++;
 	if (context == search->own || !lock_reader_bytes(r, context + r->waits_at, &waits, 8))
 		return;
 	n = reader_tickets(r, context, r->context_at, found);
@@ -208,44 +205,14 @@ static void search_session(struct search *search, uint64_t session)
 			lock_reader_keep(r, session, waits == found[i], false, search->info);
 }
 
-/* Search the sessions of the array at @array, if it is one: of a partition with many sessions. */
-static void search_array(struct search *search, uint64_t array)
-{
-	for (unsigned int i = 0; i < SESSIONS_MAX; i++) {
-		uint64_t session;
-
-		if (!lock_reader_bytes(search->r, array + i * 8, &session, 8) ||
-		    !lock_reader_is_session(search->r, session))
-			return;
-		search_session(search, session);
-	}
-	search->cut = true;
-}
-
 /*
  * Add the sessions that hold the lock on the fast path: their tickets are only in lists of their
- * own. The server's Global_THD_manager has the sessions in arrays of its own or, if they are too
- * many for these, in arrays that it points to. Return whether all sessions were searched.
+ * own. Return whether all sessions were searched.
  */
 static bool search_all(struct search *search)
 {
-	const struct lock_reader *r = search->r;
-	uint64_t words[MANAGER_WORDS], manager;
-	uint32_t count;
-
-	if (!r->places->manager || !r->places->session_count || !search->context_at ||
-	    process_memory_variable(&r->memory, r->places->manager, &manager, 8) ||
-	    !lock_reader_bytes(r, manager, words, sizeof(words)))
-		return false;
-	for (size_t i = 0; i < MANAGER_WORDS; i++) {
-		if (lock_reader_is_session(r, words[i]))
-			search_session(search, words[i]);
-		else
-			search_array(search, words[i]);
-	}
-	return !search->cut && *r->reads &&
-	       !process_memory_variable(&r->memory, r->places->session_count, &count, 4) &&
-	       search->sessions >= count;
+	return search->context_at && lock_reader_sessions(search->r, search_session, search) &&
+	       !search->cut && *search->r->reads;
 }
 
 int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session,

@@ -49,6 +49,7 @@ struct reader {
 	struct object_owner owner;
 	uint64_t class;
 	unsigned int *elements;		/* of the list that may still be read */
+	int64_t *own_context;		/* see object_context() */
 	int64_t here_ns, ahead_ns;	/* clock_ahead() of this process and of the server */
 	uint64_t wall_ns;		/* clock_wall_offset() */
 };
@@ -137,7 +138,7 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	};
 	uint64_t class;
 
-	object_read_who(&r->memory, &r->query->places->object, thd, &session.who);
+	object_read_who(&r->memory, &r->query->places->object, thd, r->own_context, &session.who);
 	if (!*session.who.user)
 		return true;
 	reader_statement(r, thd, &session);
@@ -241,7 +242,9 @@ static int mysql_read(void *state, const struct ps_query *query)
 {
 	const struct mysql_ps *ps = state;
 	unsigned int elements = WALK_MAX;
+	int64_t own_context = -1;
 	struct reader r = { .ps = ps, .query = query, .elements = &elements,
+			    .own_context = &own_context,
 			    .here_ns = clock_ahead(0), .ahead_ns = clock_ahead(query->process->pid),
 			    .owner = { query->process->pid, &query->process->file,
 				       ps->is_program } };
@@ -260,6 +263,8 @@ static int mysql_read(void *state, const struct ps_query *query)
 	for (int i = 0; err && i < MANAGER_TRIES; i++)
 		err = reader_manager(&r, thds, &n);
 	n = err ? 0 : n;
+	for (size_t i = 0; i < n && own_context < 0; i++)
+		object_context(&r.memory, &query->places->object, thds[i], &own_context);
 	for (size_t i = 0; i < n && clock_ns(CLOCK_MONOTONIC) < query->deadline_ns &&
 			   reader_session(&r, thds[i]); i++)
 		continue;

@@ -9,7 +9,7 @@ void object_places_none(struct object_places *places)
 	const struct object_name none = { .at = -1 };
 
 	*places = (struct object_places){
-		.text = -1, .database = -1, .connection = -1,
+		.text = -1, .database = -1, .connection = -1, .context = -1,
 		.user = none, .host = none, .address = none,
 	};
 }
@@ -36,14 +36,14 @@ static void read_string(const struct process_memory *memory, uint64_t address, u
 		*to = '\0';
 }
 
-static void read_name(const struct process_memory *memory, uint64_t session,
+static void read_name(const struct process_memory *memory, uint64_t context,
 		      const struct object_name *name, char *to, size_t size)
 {
-	uint64_t object, string[2] = { 0, UINT64_MAX };
+	uint64_t string[2] = { 0, UINT64_MAX };
 
 	*to = '\0';
-	if (name->at >= 0 && read_words(memory, session + (uint64_t)name->at, &object, 1) &&
-	    read_words(memory, object + (uint64_t)name->inner, string, 1 + name->counted))
+	if (context && name->at >= 0 &&
+	    read_words(memory, context + (uint64_t)name->at, string, 1 + name->counted))
 		read_string(memory, string[0], string[1], to, size);
 }
 
@@ -58,15 +58,28 @@ uint64_t object_connection(const struct process_memory *memory, const struct obj
 	return id;
 }
 
-void object_read_who(const struct process_memory *memory, const struct object_places *places,
-		     uint64_t object, struct who *who)
+uint64_t object_context(const struct process_memory *memory, const struct object_places *places,
+			uint64_t object, int64_t *own)
 {
-	uint64_t database;
+	uint64_t context;
 
-	read_name(memory, object, &places->user, who->user, sizeof(who->user));
-	read_name(memory, object, &places->host, who->client, sizeof(who->client));
+	if (places->context < 0 ||
+	    !read_words(memory, object + (uint64_t)places->context, &context, 1))
+		return 0;
+	if (context - object < (uint64_t)places->context)
+		*own = (int64_t)(context - object);
+	return *own < 0 ? 0 : object + (uint64_t)*own;
+}
+
+void object_read_who(const struct process_memory *memory, const struct object_places *places,
+		     uint64_t object, int64_t *own, struct who *who)
+{
+	uint64_t context = object_context(memory, places, object, own), database;
+
+	read_name(memory, context, &places->user, who->user, sizeof(who->user));
+	read_name(memory, context, &places->host, who->client, sizeof(who->client));
 	if (!*who->client)
-		read_name(memory, object, &places->address, who->client,
+		read_name(memory, context, &places->address, who->client,
 			  sizeof(who->client));
 	*who->database = '\0';
 	if (places->database >= 0 &&
@@ -113,11 +126,12 @@ int object_who(const struct object_owner *owner, uint64_t object,
 	       const struct object_places *places, struct who *who)
 {
 	struct process_memory memory;
+	int64_t own = -1;
 	int err = object_open(owner, &memory);
 
 	if (err)
 		return err;
-	object_read_who(&memory, places, object, who);
+	object_read_who(&memory, places, object, &own, who);
 	process_memory_close(&memory);
 	return 0;
 }

@@ -22,11 +22,19 @@ uint64_t object_connection(const struct process_memory *memory, const struct obj
 			   uint64_t object);
 
 /*
+ * Return the address of the session's own security context, or 0. While it runs a procedure as its
+ * definer, it is found by *@own, its offset in each session of the program: -1 unless another
+ * session told it, and set if this one tells it.
+ */
+uint64_t object_context(const struct process_memory *memory, const struct object_places *places,
+			uint64_t object, int64_t *own);
+
+/*
  * Read user, database, client and connection of the session at @object to @who: foreign bytes; each
- * "" or 0 if unknown.
+ * "" or 0 if unknown. @own: as above.
  */
 void object_read_who(const struct process_memory *memory, const struct object_places *places,
-		     uint64_t object, struct who *who);
+		     uint64_t object, int64_t *own, struct who *who);
 
 /* The process whose memory is read, if it still runs this program. */
 struct object_owner {

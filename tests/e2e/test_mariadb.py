@@ -25,7 +25,7 @@ from peer import MARIADB, Peer
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
 from tool import parsed, run, sessions
-from transactions import Transactions, outcomes, second_phase
+from transactions import Transactions
 
 AT_LEAST = 20_000
 QUIET = {"slow_query_log": "OFF"}	# as servers are by default
@@ -1181,14 +1181,6 @@ def test_sessions(maria):
 
 
 # --- transactions
-
-def test_transactions(maria, tool):
-    outcomes(maria, tool, "d")
-
-
-def test_prepared_by_another(maria, tool):
-    second_phase(maria, tool, "d")
-
 
 def test_open_transactions(maria, tool):
     """One that began before tracing has no begin; one that a client leaves is rolled back; one is open at the end."""

@@ -23,7 +23,7 @@ struct security {
 struct thd {
 	char before[0x2b8];
 	struct string db;
-	struct security *context;
+	struct security own, *context;
 };
 
 #define security_context	_Z24thd_get_security_contextP3THDPP16Security_context
@@ -80,15 +80,26 @@ static bool begin(void)
 	return !process_memory_open((uint32_t)getpid(), &memory);
 }
 
-static struct who read_who(const struct security *context, const char *database)
+/* Of a session with @own as its context, which is that of @definer if it is not NULL. */
+static struct who read_of(const struct security *own, const struct security *definer,
+			  int64_t *at, const char *database)
 {
-	struct thd thd = { .db = { database, 0 } };
+	struct thd thd = { .db = { database, 0 }, .own = *own };
 	struct who who;
 
+	thd.context = &thd.own;
+	if (definer)
+		memcpy(&thd.context, &definer, sizeof(definer));
 	memset(&who, 'x', sizeof(who));
-	memcpy(&thd.context, &context, sizeof(context));
-	object_read_who(&memory, &places, (uintptr_t)&thd, &who);
+	object_read_who(&memory, &places, (uintptr_t)&thd, at, &who);
 	return who;
+}
+
+static struct who read_who(const struct security *own, const char *database)
+{
+	int64_t at = -1;
+
+	return read_of(own, NULL, &at, database);
 }
 
 /* The linker drops functions that nothing calls. */
@@ -134,8 +145,23 @@ static void unknown(void)
 	context.user.length = ~0ULL;
 	who = read_who(&context, "");
 	CHECK(!*who.user && !*who.database);
-	who = read_who((const struct security *)4, "shop");
-	CHECK(!*who.user && !strcmp(who.database, "shop"));
+}
+
+/* While a session runs a procedure as its definer, others tell where its own context is. */
+static void definer(void)
+{
+	static const struct security other = { .user = { "definer", 7 } };
+	const struct security own = { .user = { "caller", 6 } };
+	int64_t at = -1;
+	struct who who = read_of(&own, &other, &at, "shop");
+
+	CHECK(!*who.user && !strcmp(who.database, "shop") && at == -1);
+	who = read_of(&own, (const struct security *)4, &at, "shop");
+	CHECK(!*who.user && !strcmp(who.database, "shop") && at == -1);
+	who = read_of(&own, NULL, &at, "shop");
+	CHECK(!strcmp(who.user, "caller") && at == offsetof(struct thd, own));
+	who = read_of(&own, &other, &at, "shop");
+	CHECK(!strcmp(who.user, "caller"), "%s", who.user);
 }
 
 int main(void)
@@ -147,6 +173,7 @@ int main(void)
 	RUN(accessors);
 	RUN(names);
 	RUN(unknown);
+	RUN(definer);
 	process_memory_close(&memory);
 	return check_done();
 }

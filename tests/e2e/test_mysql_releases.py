@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What holds for all releases of MySQL and MariaDB, those of other Debian releases, too; with the servers' own words as the oracle."""
+
+import re
+import subprocess
+import threading
+import time
+
+import pytest
+
+from cluster import wait_for
+from mariadb import Maria
+from mariadb_client import ServerError
+from releases import Maria11, Mysql9
+from requirements import need_maria, need_root
+from statements import stopped
+from tool import Locks, Tool, sessions
+from transactions import Transactions
+
+KINDS = {"MariaDB 10.11": Maria, "MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
+
+TEXTS = [
+    "create table goods (id int primary key, price int) engine=innodb", "insert into goods values (1, 10), (2, 20), (3, 30)",
+    "select * from goods where id > 1", "select sum(price) from goods", "update goods set price = price + 1",
+    "delete from goods where id = 3", "insert into goods values (1, 1)", "select * from missing", "selec 1",
+    "select count(*) from goods; select * from nowhere; select 3", "signal sqlstate '45000' set mysql_errno = 30001",
+    "select price + 1, count(*) from goods group by price + 1 order by 2", "analyze table goods", "show tables",
+]
+# The part that the log has, of MySQL without "Errno" for what it could not parse: that is not in the log.
+ENTRY = re.compile(rb"^# Query_time: [\d.]+ +Lock_time: (?P<locked>[\d.]+) +Rows_sent: (?P<sent>\d+) +Rows_examined: (?P<examined>\d+)"
+                   rb"(?: Thread_id: \d+ Errno: (?P<errno>\d+) [^\n]*)?\n(?:# [^\n]*\n)*(?:use [^\n]*;\n)?SET timestamp=\d+;\n(?P<text>.*?);\n",
+                   re.M | re.S)
+
+
+class Log(Tool):
+    def ready(self):
+        return "dbslower: tracing" in self.stderr
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=list(KINDS))
+def server(request):
+    need_root()
+    need_maria()
+    with KINDS[request.param]().init() as one:
+        one.start()
+        one.query("create database shop")
+        yield one
+
+
+def run(server, texts=TEXTS):
+    """{text: the error's number and SQLSTATE} as the client was told."""
+    told = {}
+    server.query("drop database shop", "create database shop")
+    with server.connect(database="shop") as client:
+        for text in texts:
+            try:
+                client.query(text)
+            except ServerError as error:
+                told[text] = error.number, error.state
+        client.ping()
+    return told
+
+
+def test_as_the_slow_log_has_it(server, tool):
+    traced = tool("mysql", "-p", server.pid, "--db", "shop", "-m", "0", "--json")
+    assert "does not report" not in traced.stderr, traced.stderr
+    before = server.log_size()
+    told = run(server)
+    server.settle()
+    shown = {one["query"]: one for one in stopped(traced).statements}
+    logged = {one["text"].decode(): one for one in ENTRY.finditer(server.read_log(before))}
+    parts = [part for text in TEXTS for part in text.split("; ") if part != "select 3"]
+    assert list(shown) == parts and set(parts) - set(logged) <= {"selec 1"}, traced.said()
+    for text, one in shown.items():
+        log = logged.get(text)
+        if log:
+            assert (one["rows_examined"], one["lock_ms"]) == (int(log["examined"]), pytest.approx(float(log["locked"]) * 1000)), text
+        if log and log["errno"]:
+            assert one.get("errno", 0) == int(log["errno"]), text
+        error = next((error for whole, error in told.items() if text == whole.split("; ")[-2 if "; " in whole else -1]), None)
+        assert (one.get("errno"), one.get("sqlstate")) == (error or (None, None)), text
+    assert len(told) == 5 and max(one["rows_examined"] for one in shown.values()) >= 6
+
+
+def test_its_own_summary_of_the_log(server, tool, tmp_path):
+    """mysqldumpslow and mariadb-dumpslow take our log as their server's."""
+    traced = tool("mysql", "-p", server.pid, "--db", "shop", "-m", "0", "--format", "slowlog", kind=Log)
+    before = server.log_size()
+    run(server)
+    server.settle()
+    assert traced.stop() == 0, traced.said()
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.write_bytes(b"".join(traced.out.lines))
+    theirs.write_bytes(server.read_log(before))
+    found, wanted = summary(server, ours), summary(server, theirs)
+    # MySQL does not log what it cannot parse.
+    assert set(found) - set(wanted) <= {"selec N"} and not any("#" in text for text in found), ours.read_text()
+    assert {text: one for text, one in found.items() if text in wanted} == {text: wanted[text] for text in found if text in wanted}
+    assert sum(count for count, _ in found.values()) == len(TEXTS) + 1
+
+
+def summary(server, path):
+    """{text: (calls, rows sent …)} of the program that comes with the server."""
+    program = ["/usr/bin/mariadb-dumpslow"] if not isinstance(server, Mysql9) else ["perl", f"{server.root}/usr/bin/mysqldumpslow"]
+    said = subprocess.run([*program, path], capture_output=True, text=True, check=True).stdout
+    # Debian 12's does not know all lines of MariaDB 11.8.
+    return {text if path.name == "ours" else text.split("\n  ")[-1]: (int(count), rows) for count, rows, text in
+            re.findall(r"^Count: (\d+)  Time=.*?  (Rows.*?), \S+\n  (.*?)\n\n", said, re.M | re.S)}
+
+
+# --- transactions
+
+# Statements, of which the last one ends a transaction; {} is replaced by an insertion. None: it is one of its own.
+FAIL = {"insert into x values (0)", "create table x (a int)", "drop table nosuch", "xa rollback 'none'"}
+BEGUN = [
+    (["begin", "{}", "commit"], "commit"),
+    (["begin", "{}", "rollback"], "rollback"),
+    (["{}"], "commit"),
+    (["begin", "{}", "insert into x values (0)", "commit"], "commit"),
+    (["insert into x values (0)"], "rollback"),
+    (["begin", "{}", "begin"], "commit"),					# implicit
+    (["{}", "create table if not exists x1 (a int)"], "commit"),
+    (["begin", "{}", "create table x (a int)"], "commit"),
+    (["begin", "{}", "drop table nosuch"], "commit"),
+    (["begin", "{}", "commit and chain"], "commit"),
+    (["{}", "rollback"], "rollback"),
+    (["rollback"], "rollback"),
+    (["xa start 'a'", "{}", "xa end 'a'", "xa rollback 'a'"], "rollback"),
+    (["xa start 'b'", "{}", "xa end 'b'", "xa commit 'b' one phase"], "commit"),
+    (["xa rollback 'none'"], "rollback"),
+    (["set autocommit = 0", None, "{}", "select 1", "rollback"], "rollback"),
+    (["{}", "set autocommit = 1"], "commit"),
+]
+
+
+def test_transactions(server, tool):
+    """Outcome, number of statements and identity; the rows that are left are the server's word."""
+    traced = tool("transactions", "mysql", "0", "-p", server.pid, "--json", kind=Transactions)
+    with server.connect(database="shop") as client, server.connect(database="shop") as other:
+        own = int(client.rows("select connection_id()")[0][0])
+        client.query("create table x (a int primary key) engine=innodb")
+        client.query("insert into x values (0)")
+        count, left = 3, ["0"]
+        for key, (texts, state) in enumerate(BEGUN, 1):
+            for text in texts:
+                if text in FAIL:
+                    client.failing(text)
+                elif text is not None:
+                    client.query(text.format(f"insert into x values ({key})"))
+            count += 1 + (None in texts)
+            left += [str(key)] if state == "commit" else []
+            one = traced.nth(count, connection_id=own)
+            number = len(texts) - (texts.index(None) + 1 if None in texts else 0)
+            assert (one["state"], one["statements"], one["user"], one["database"]) == (state, number, "root", "shop"), (one, texts)
+            assert 0 <= one["idle_ms"] <= one["duration_ms"] and one["time"] == one["end"], one
+            assert [row[0].decode() for row in other.rows("select a from x order by a")] == left, texts
+        traced.complete()
+        assert len(traced.ended(connection_id=own)) == count
+        client.query("drop table x, x1")
+
+
+def test_transactions_prepared_by_another(server, tool):
+    """What one session has prepared, and left, another ends."""
+    traced = tool("transactions", "mysql", "0", "-p", server.pid, "--json", kind=Transactions)
+    with server.connect(database="shop") as other:
+        own = int(other.rows("select connection_id()")[0][0])
+        other.query("create table x (a int primary key) engine=innodb")
+        for key, state in (1, "commit"), (2, "rollback"):
+            with server.connect(database="shop") as client:
+                number = int(client.rows("select connection_id()")[0][0])
+                for text in "xa start 'z'", f"insert into x values ({key})", "xa end 'z'", "xa prepare 'z'":
+                    client.query(text)
+            wait_for(lambda: len(other.rows("xa recover")) == 1, what="the transaction to be left")
+            other.query(f"xa {state} 'z'")
+            assert traced.nth(1, state="prepare", connection_id=number)["statements"] == 4
+            assert traced.nth(1, connection_id=own, query=f"xa {state} 'z'")["state"] == state
+        assert [row[0].decode() for row in other.rows("select a from x")] == ["1"]
+        other.query("drop table x")
+    traced.complete()
+
+
+# --- who
+
+def test_definers(server, tool):
+    """Procedures run as their definer; their waits and sessions are the caller's."""
+    traced = {user: tool("locks", "mysql", "-m", "100", "-p", server.pid, "--user", user, "--json", kind=Locks) for user in ("worker", "boss")}
+    with server.connect(database="shop") as holds, server.connect() as makes:
+        for text in ("create table stock (id int primary key, n int) engine=innodb", "insert into stock values (1, 1)", "create user boss, worker",
+                     "grant all on shop.* to boss", "grant execute on shop.* to worker",
+                     "create definer = boss procedure take() sql security definer update stock set n = n - 1 where id = 1"):
+            holds.query(text)
+        for begin, end in (("begin; update stock set n = 2 where id = 1", "commit"), ("lock tables stock write", "unlock tables")):
+            for text in begin.split("; "):
+                holds.query(text)
+            with server.connect("worker", "shop") as works:
+                number = int(works.rows("select connection_id()")[0][0])
+                thread = threading.Thread(target=works.query, args=["call take()"])
+                thread.start()
+                one = wait_for(lambda: next((one for one in sessions("-p", str(server.pid)) if one["connection_id"] == number and
+                                             one.get("query", "").startswith("update stock")), None), what="it to wait")
+                time.sleep(0.2)
+                holds.query(end)
+                thread.join()
+            assert (one["user"], one["client"]) == ("worker", "localhost"), one
+        makes.query("drop user boss, worker")
+        holds.query("drop table stock")
+    for one in traced.values():
+        assert one.stop() == 0
+    waits = [one for one in traced["worker"].objects() if one["type"] == "lock_wait"]
+    assert [one["lock"] for one in waits] == ["row", "metadata"] and not [one for one in traced["boss"].objects() if one["type"] == "lock_wait"]
