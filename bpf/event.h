@@ -248,7 +248,7 @@ struct session {
 /* A string of a session's security context. */
 struct object_name {
 	__s64 at;	/* offset of the pointer to it; -1: unknown */
-	__u64 counted;	/* the string's length follows the pointer; else it has a NUL at its end */
+	__u64 counted;	/* its length follows the pointer, see read_name() */
 };
 
 /*

@@ -70,20 +70,20 @@ INLINE void send_session(void *ctx, __u32 type, __u32 target_id, __u64 id)
 }
 
 /*
- * Read the NUL-terminated string at @from or, unless that is 0, the one that @pair refers to. The
- * server has changed both of its words together, so they are read together. The helper ends the
- * string: before 01f810ace9ed (5.12) no instruction may write to a variable place on the stack.
+ * Read the NUL-terminated string at @from or, unless that is 0, the one that @pair refers to: its
+ * address and its length. The server has changed both together, so they are read together. The
+ * string of length 0 is another's. MySQL itself uses no other length: while X Protocol looks for a
+ * user, "mysql.session" has the length of that one's name.
  */
 INLINE void read_name(char *to, __u32 size, __u64 from, __u64 pair)
 {
-	__u64 counted[2] = { from, size - 1 };
+	__u64 counted[2] = { from, 1 };
 
 	to[0] = 0;
 	if (pair && bpf_probe_read_user(counted, sizeof(counted), (const void *)pair))
 		return;
-	if (counted[0])
-		bpf_probe_read_user_str(to, at_most(counted[1], size - 1) + 1,
-					(const void *)counted[0]);
+	if (counted[0] && counted[1])
+		bpf_probe_read_user_str(to, size, (const void *)counted[0]);
 }
 
 INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)

@@ -24,14 +24,12 @@ static bool read_words(const struct process_memory *memory, uint64_t address, ui
 	       process_memory_read(memory, address, words, size) == (ssize_t)size;
 }
 
-/* Read the string at @address, of @length bytes or up to a NUL; "" if it is longer than @size. */
-static void read_string(const struct process_memory *memory, uint64_t address, uint64_t length,
-			char *to, size_t size)
+/* Read the string at @address; "" if it is longer than @size. */
+static void read_string(const struct process_memory *memory, uint64_t address, char *to,
+			size_t size)
 {
 	ssize_t n = address < 4096 ? 0 : process_memory_read(memory, address, to, size);
 
-	if (n > 0 && length < (size_t)n)
-		to[length] = '\0';
 	if (n <= 0 || !memchr(to, '\0', (size_t)n))
 		*to = '\0';
 }
@@ -39,12 +37,13 @@ static void read_string(const struct process_memory *memory, uint64_t address, u
 static void read_name(const struct process_memory *memory, uint64_t context,
 		      const struct object_name *name, char *to, size_t size)
 {
-	uint64_t string[2] = { 0, UINT64_MAX };
+	uint64_t string[2] = { 0, 1 };
 
 	*to = '\0';
 	if (context && name->at >= 0 &&
-	    read_words(memory, context + (uint64_t)name->at, string, 1 + name->counted))
-		read_string(memory, string[0], string[1], to, size);
+	    read_words(memory, context + (uint64_t)name->at, string, 1 + name->counted) &&
+	    string[1])
+		read_string(memory, string[0], to, size);
 }
 
 uint64_t object_connection(const struct process_memory *memory, const struct object_places *places,
@@ -84,8 +83,7 @@ void object_read_who(const struct process_memory *memory, const struct object_pl
 	*who->database = '\0';
 	if (places->database >= 0 &&
 	    read_words(memory, object + (uint64_t)places->database, &database, 1))
-		read_string(memory, database, UINT64_MAX, who->database,
-			    sizeof(who->database));
+		read_string(memory, database, who->database, sizeof(who->database));
 	who->connection = object_connection(memory, places, object);
 }
 

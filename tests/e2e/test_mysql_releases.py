@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What holds for all releases of MySQL and MariaDB, those of other Debian releases, too; with the servers' own words as the oracle."""
 
+import os
 import re
 import subprocess
 import threading
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from cluster import wait_for
+from cluster import free_port, wait_for
 from mariadb import Maria
 from mariadb_client import ServerError
 from releases import Maria11, Mysql9
@@ -16,6 +17,7 @@ from requirements import need_maria, need_root
 from statements import stopped
 from tool import Locks, Tool, sessions
 from transactions import Transactions
+from x_client import XClient
 
 KINDS = {"MariaDB 10.11": Maria, "MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
 
@@ -208,3 +210,20 @@ def test_definers(server, tool):
         assert one.stop() == 0
     waits = [one for one in traced["worker"].objects() if one["type"] == "lock_wait"]
     assert [one["lock"] for one in waits] == ["row", "metadata"] and not [one for one in traced["boss"].objects() if one["type"] == "lock_wait"]
+
+
+def test_x_protocol(tool):
+    """Its login looks for the user as mysql.session, the name that the slow log has of it."""
+    with Mysql9(mysqlx="ON", mysqlx_port=free_port(), mysqlx_bind_address="127.0.0.1").init() as one:
+        one.settings["mysqlx_socket"] = os.path.join(one.dir, "x")
+        one.start()
+        one.query("create user xena", "grant select on *.* to xena")
+        traced = tool("mysql", "-p", one.pid, "-m", "0", "--json")
+        before = one.log_size()
+        client = XClient(one.settings["mysqlx_socket"], "xena")
+        assert client.query("select 1") is None and client.query("select * from nowhere.at_all") == 1049
+        client.close()
+        one.settle()
+        shown = [(one["user"], one.get("errno", 0)) for one in stopped(traced).statements if one["user"] != "root"]
+        logged = re.findall(rb"^# User@Host: (?!root)(\S+)\[.*\n.* Errno: (\d+) .*\n(?:use .*\n)?SET .*\n(?!# administrator)", one.read_log(before), re.M)
+        assert shown == [(user.decode(), int(errno)) for user, errno in logged] and {("mysql.session", 0), ("xena", 1049)} <= set(shown)
