@@ -352,6 +352,7 @@ PROGRAM(command_end)
 	__u64 id = id_seen(bpf_get_current_pid_tgid()), now;
 	struct session *session;
 	struct event_statement *s;
+	long who_lost = 0;
 	int wants_text;
 
 	session = session_get(ctx, SESSION_JOINED);
@@ -373,11 +374,13 @@ PROGRAM(command_end)
 		stat_group(ctx, session);
 		/* Of a transaction, it is in its own record. */
 		if (VALUE(want_sessions) && elapsed(s->start_ns, now) >= VALUE(threshold_ns))
-			send_identity(ctx, id);
+			who_lost = send_identity(ctx, id);
 	}
 	if (VALUE(want_statements) && transactions_wanted())
 		transaction_alone(session, arg_transaction(ctx) & IN_TRANSACTION);
-	statement_end(ctx, session, now);
+	/* A lost statement is one loss. */
+	if (!statement_end(ctx, session, now) && who_lost)
+		lost_in(VALUE(target_id), LOST_WHO);
 	if (transactions_wanted())
 		mysql_transaction(ctx, session, now, wants_text);
 	/* The next statement of the packet, if there is one, begins here. */

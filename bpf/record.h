@@ -136,15 +136,20 @@ INLINE struct event_head event_head(__u32 type)
 	return (struct event_head){ .type = (__u16)type, .owner = (__u16)owner_current() };
 }
 
-/* Send a record that begins as struct event_session does. */
-static __attribute__((noinline, unused)) void send(void *ctx, void *record, __u64 size)
+/*
+ * Send a record that begins as struct event_session does. Return 0, or not 0 if it is lost, which
+ * is counted.
+ */
+static __attribute__((noinline, unused)) long send(void *ctx, void *record, __u64 size)
 {
 	const struct event_session *event = record;
+	long err = output(ctx, record, size);
 
-	if (output(ctx, record, size))
+	if (err)
 		lost_at(event->target_id, event->head.owner, LOST_RING_FULL);
 	else
 		wake(ctx);
+	return err;
 }
 
 /*

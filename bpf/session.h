@@ -110,7 +110,8 @@ static __attribute__((noinline)) long send_identity_copied(void *ctx, __u64 id)
 	return output(ctx, &event, sizeof(event));
 }
 
-static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
+/* Return 0, or not 0 if the identity is lost. */
+static __attribute__((noinline)) long send_identity(void *ctx, __u64 id)
 {
 	struct event_identity *event = 0;
 	long err = -1;
@@ -124,10 +125,16 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 		err = 0;
 	}
-	if (err)
-		lost_in(VALUE(target_id), LOST_WHO);
-	else
+	if (!err)
 		wake(ctx);
+	return err;
+}
+
+/* Send the identity of the session that begins. */
+INLINE void send_first_identity(void *ctx, __u64 id)
+{
+	if (VALUE(want_sessions) && VALUE(identity_known) && send_identity(ctx, id))
+		lost_in(VALUE(target_id), LOST_WHO);
 }
 
 /* Send @name of @session's application. */
@@ -227,8 +234,7 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 	stat_group(ctx, session);
 	if (arg_replication(ctx))
 		session->s.flags |= SESSION_REPLICATION;
-	if (VALUE(want_sessions) && VALUE(identity_known))
-		send_identity(ctx, id);
+	send_first_identity(ctx, id);
 	send_present_application(ctx, session);
 	return session;
 }
@@ -346,8 +352,11 @@ INLINE int session_replicates(const struct session *session)
 	       text_is_replication(session);
 }
 
-/* End the statement at @end_ns: count it, and send it if it is slow enough. */
-INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
+/*
+ * End the statement at @end_ns: count it, and send it if it is slow enough. Return 0, or not 0 if
+ * its record is lost.
+ */
+INLINE long statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
 	int wanted = !session_replicates(session);
@@ -367,21 +376,21 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 		breakdown_end(ctx, s, end_ns, wanted);
 	s->flags &= ~SESSION_OPEN;
 	if (!wanted)
-		return;
+		return 0;
 	/* Closed in another thread meanwhile, it may be another process's: see bpf/slot.h. */
 	if (session->tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
 		lost_in(s->target_id, LOST_START_WITHOUT_END);
-		return;
+		return -1;
 	}
 	if (VALUE(stat_unit_ns)) {
 		/* With a breakdown, its waits are counted instead. */
 		if (!VALUE(want_breakdown))
 			stat_count(session, s->duration_ns, 0);
-		return;
+		return 0;
 	}
 	if (VALUE(limited) && s->flags & STATEMENT_DROPPED)
 		s->text_len = 0;
-	send(ctx, s, sizeof(*s) + at_most(s->text_len, VALUE(text_bytes)));
+	return send(ctx, s, sizeof(*s) + at_most(s->text_len, VALUE(text_bytes)));
 }
 
 /* Return the length of a text longer than text_bytes, or 0: longer than is determined. */

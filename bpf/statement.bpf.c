@@ -59,8 +59,7 @@ PROGRAM(pair_start)
 		s->flags ^= STATEMENT_UNREADABLE | STATEMENT_NO_TEXT;
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
-	if (VALUE(want_sessions) && VALUE(identity_known))
-		send_identity(ctx, (__u64)s->pid << 32 | s->tid);
+	send_first_identity(ctx, (__u64)s->pid << 32 | s->tid);
 	return 0;
 }
 
