@@ -63,6 +63,16 @@ CONSTANT(is_signed);	/* the first field is signed */
 MAP(probe_hits);	/* hash: struct probe_hit_key → u64 */
 MAP(record);		/* per-CPU array of one: with perf_buffers, room for a record */
 
+/*
+ * Return @value, of which the verifier then knows nothing. Otherwise it follows each combination of
+ * 12 reads that failed or not.
+ */
+INLINE __u64 forget(__u64 value, __u64 by)
+{
+	__asm__ volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(value) : "r"(by));
+	return value;
+}
+
 /* Read the arguments. Return the process and thread as the tool sees them; 0: not wanted. */
 INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 {
@@ -85,6 +95,7 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 	v[10] = arg_11(ctx, &v[UNREAD]);
 	v[11] = arg_12(ctx, &v[UNREAD]);
 	v[RETVAL] = arg_retval(ctx, &v[UNREAD]);
+	v[UNREAD] = forget(v[UNREAD], id);
 	v[RETVAL + 1] = pid;
 	v[RETVAL + 2] = (__u32)id;
 	v[RETVAL + 3] = (__u32)bpf_get_current_uid_gid();

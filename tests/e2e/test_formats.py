@@ -17,22 +17,19 @@ from mariadb_client import ServerError
 from recording_maker import Made
 from replayed import Replayed
 from requirements import need_maria
-from tool import Tool
+from tool import Announced
 
 PREFIX = "%m [%p]: user=%u,db=%d,app=%a,client=%r "
 FORGED = "2026-11-22 20:00:00.000 UTC [1]: user=victim,db=victim,client=[local] "
 
 
-class Log(Tool):
+class Log(Announced):
     """What it prints is the log; spans of the same statements go to a file."""
 
     def __init__(self, *args, spans, **keywords):
         self.path = spans
         super().__init__(*args, "-m", "0", "--otlp", spans, *(() if "--redact" in args else ("--otlp-text", "raw")),
                          **keywords)
-
-    def ready(self):
-        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
 
     @property
     def spans(self):

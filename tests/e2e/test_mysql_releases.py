@@ -15,7 +15,7 @@ from mariadb_client import ServerError
 from releases import Maria11, Mysql9
 from requirements import need_maria, need_root
 from statements import stopped
-from tool import Locks, Tool, sessions
+from tool import Announced, Locks, sessions
 from transactions import Transactions
 from x_client import XClient
 
@@ -32,11 +32,6 @@ TEXTS = [
 ENTRY = re.compile(rb"^# Query_time: [\d.]+ +Lock_time: (?P<locked>[\d.]+) +Rows_sent: (?P<sent>\d+) +Rows_examined: (?P<examined>\d+)"
                    rb"(?: Thread_id: \d+ Errno: (?P<errno>\d+) [^\n]*)?\n(?:# [^\n]*\n)*(?:use [^\n]*;\n)?SET timestamp=\d+;\n(?P<text>.*?);\n",
                    re.M | re.S)
-
-
-class Log(Tool):
-    def ready(self):
-        return "dbslower: tracing" in self.stderr
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=list(KINDS))
@@ -86,7 +81,7 @@ def test_as_the_slow_log_has_it(server, tool):
 
 def test_its_own_summary_of_the_log(server, tool, tmp_path):
     """mysqldumpslow and mariadb-dumpslow take our log as their server's."""
-    traced = tool("mysql", "-p", server.pid, "--db", "shop", "-m", "0", "--format", "slowlog", kind=Log)
+    traced = tool("mysql", "-p", server.pid, "--db", "shop", "-m", "0", "--format", "slowlog", kind=Announced)
     before = server.log_size()
     run(server)
     server.settle()

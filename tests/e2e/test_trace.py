@@ -21,17 +21,14 @@ from elffile import Memory, readelf
 from fallbacks import OLD, force, lacks
 from peer import Bpftrace
 from requirements import need_root
-from tool import COMPLETION, DBSLOWER, FIXTURES, Tool, run, run_other
+from tool import COMPLETION, DBSLOWER, FIXTURES, Announced, run, run_other
 
 
 COLUMNS = 65		# before the message
 
 
-class Trace(Tool):
-    """trace while it runs. It reports on standard error that it is attached."""
-
-    def ready(self):
-        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+class Trace(Announced):
+    """trace while it runs."""
 
     @property
     def hits(self):

@@ -14,7 +14,7 @@ import struct
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 PROG_GET_NEXT_ID, MAP_GET_NEXT_ID, LINK_GET_NEXT_ID = 11, 12, 31
-MAP_LOOKUP_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 1, 14, 15
+MAP_LOOKUP_ELEM, PROG_GET_FD_BY_ID, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 1, 13, 14, 15
 
 
 def call(command, attr):
@@ -95,3 +95,12 @@ def array_values(numbers, name):
                 found.append(value.raw)
         os.close(fd)
     return found
+
+
+def verified(number):
+    """Return (name, instructions that the verifier followed) of a program; from Linux 5.16."""
+    info = ctypes.create_string_buffer(232)
+    fd, _ = call(PROG_GET_FD_BY_ID, struct.pack("=III", number, 0, 0))
+    call(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, len(info), ctypes.addressof(info)))
+    os.close(fd)
+    return info.raw[64:80].rstrip(b"\0").decode(), struct.unpack_from("=I", info.raw, 216)[0]

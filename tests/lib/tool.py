@@ -276,6 +276,13 @@ def refused(done, *words, status=1):
         assert re.search(word, done.stderr, re.I), f"no word of {word}: {said}"
 
 
+class Announced(Tool):
+    """Attached when it has reported what it traces."""
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+
 class Stat(Tool):
     """stat while it runs. It reports on standard error that it is attached, as with --json."""
 
