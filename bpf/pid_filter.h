@@ -3,14 +3,13 @@
 #ifndef BPF_PID_FILTER_H
 #define BPF_PID_FILTER_H
 
-#include "bpf/record.h"
+#include "bpf/child.h"
 
 ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
 
 CONSTANT(filter_pids);
 CONSTANT(ns_pids);	/* bpf_get_ns_current_pid_tgid() exists (b4490c5c4e02, 5.7) */
 
-MAP(pids);		/* hash: tgid of a wanted process → anything */
 MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 
 /*
@@ -24,6 +23,8 @@ static __attribute__((noinline)) int pid_wanted(void *ctx, __u32 pid)
 	__u64 main_pid;
 
 	if (!VALUE(filter_pids) || bpf_map_lookup_elem(pids, &pid))
+		return 1;
+	if (VALUE(child_parent) && child_wanted())
 		return 1;
 	main_pid = arg_server(ctx);
 	server = bpf_map_lookup_elem(servers, &main_pid);

@@ -3,49 +3,15 @@
 #ifndef BPF_WANTED_H
 #define BPF_WANTED_H
 
-#include "bpf/record.h"
+#include "bpf/child.h"
 
 CONSTANT(filter_pids);
-/* Offsets in structures of the kernel; the first one 0: unknown. */
-CONSTANT(task_parent);
-CONSTANT(task_tgid);
-CONSTANT(task_mm);
-CONSTANT(mm_file);
-CONSTANT(file_inode);
-
-MAP(pids);	/* hash: tgid of a wanted process → __u8, WANTED_… */
-
-/* Return the 64-bit word of the kernel at @address; 0 if it cannot be read. */
-static __attribute__((noinline)) __u64 kernel_word(__u64 address)
-{
-	__u64 word = 0;
-
-	bpf_probe_read_kernel(&word, sizeof(word), (const void *)address);
-	return word;
-}
-
-/* Return the inode of the program that @task executes. */
-INLINE __u64 task_program(__u64 task)
-{
-	return kernel_word(kernel_word(kernel_word(task + VALUE(task_mm)) + VALUE(mm_file)) +
-			   VALUE(file_inode));
-}
-
-/* Return whether the current process is a child of a wanted one that executes the same program. */
-INLINE int child_wanted(void)
-{
-	__u64 task = bpf_get_current_task(), parent = kernel_word(task + VALUE(task_parent));
-	__u32 tgid = kernel_word(parent + VALUE(task_tgid));
-	const __u8 *wanted = bpf_map_lookup_elem(pids, &tgid);
-
-	return wanted && *wanted == WANTED_CHILDREN && task_program(task) == task_program(parent);
-}
 
 /* Return whether the current process, @pid, is selected. */
 INLINE int pid_wanted(__u32 pid)
 {
 	return !VALUE(filter_pids) || bpf_map_lookup_elem(pids, &pid) ||
-	       (VALUE(task_parent) && child_wanted());
+	       (VALUE(child_parent) && child_wanted());
 }
 
 #endif

@@ -12,11 +12,11 @@
 static const struct {
 	const char *constant, *structure, *member;
 } wanted_offsets[] = {
-	{ "constant_task_parent", "task_struct", "real_parent" },
-	{ "constant_task_tgid", "task_struct", "tgid" },
-	{ "constant_task_mm", "task_struct", "mm" },
-	{ "constant_mm_file", "mm_struct", "exe_file" },
-	{ "constant_file_inode", "file", "f_inode" },
+	{ "constant_child_parent", "task_struct", "real_parent" },
+	{ "constant_child_tgid", "task_struct", "tgid" },
+	{ "constant_child_mm", "task_struct", "mm" },
+	{ "constant_child_file", "mm_struct", "exe_file" },
+	{ "constant_child_inode", "file", "f_inode" },
 };
 
 #define OFFSETS	(sizeof(wanted_offsets) / sizeof(wanted_offsets[0]))
@@ -27,11 +27,7 @@ struct wanted_main {
 	int map;
 };
 
-/*
- * Set the constants of the programs to the kernel's offsets, if @wanted, else to 0. Return 0, or
- * -errno if the offsets are unknown, or the PIDs in the kernel's structures are not ours.
- */
-static int wanted_constants(struct runtime *rt, bool wanted)
+bool wanted_children(struct runtime *rt, bool wanted)
 {
 	uint64_t offsets[OFFSETS] = { 0 };
 	struct btf_place place;
@@ -51,7 +47,7 @@ static int wanted_constants(struct runtime *rt, bool wanted)
 	btf_close(&btf);
 	for (size_t i = 0; i < OFFSETS; i++)
 		runtime_constant(rt, wanted_offsets[i].constant, err ? 0 : offsets[i]);
-	return err;
+	return !err;
 }
 
 /* For process_each(). */
@@ -66,9 +62,9 @@ static int wanted_child(void *arg, const struct process *process)
 	return sys_map_update(main_process->map, &process->pid, &only);
 }
 
-/* Select process @pid, as one with children if it is a main process. */
-static int wanted_pid(struct runtime *rt, int map, uint32_t pid, bool types, struct error *error)
+int wanted_pid(struct runtime *rt, uint32_t pid, bool later, struct error *error)
 {
+	int map = runtime_map(rt, "pids");
 	bool (*is_program)(const char *name) = rt->config.is_program;
 	struct error unknown = { .kind = ERROR_NONE };
 	struct process process;
@@ -79,7 +75,7 @@ static int wanted_pid(struct runtime *rt, int map, uint32_t pid, bool types, str
 	char text[16];
 	int err = sys_map_update(map, &pid, &value);
 
-	if (!err && children && !types) {
+	if (!err && children && !later) {
 		err = process_each(is_program, wanted_child, &main_process);
 		snprintf(text, sizeof(text), "%u", pid);
 		error_set(&unknown, ERROR_CHILDREN, 0, text, NULL);
@@ -90,11 +86,11 @@ static int wanted_pid(struct runtime *rt, int map, uint32_t pid, bool types, str
 
 int wanted_select(struct runtime *rt, const uint32_t *pids, size_t npids, struct error *error)
 {
-	bool types = !wanted_constants(rt, npids > 0);
+	bool later = wanted_children(rt, npids > 0);
 	int err = 0;
 
 	runtime_constant(rt, "constant_filter_pids", npids > 0);
 	for (size_t i = 0; !err && i < npids; i++)
-		err = wanted_pid(rt, runtime_map(rt, "pids"), pids[i], types, error);
+		err = wanted_pid(rt, pids[i], later, error);
 	return err;
 }

@@ -8,11 +8,19 @@
 #define WANTED_PIDS	4096	/* maximum, the size of map "pids" */
 
 /*
- * Select the processes @pids, none: all; and of each main process (see process_is_main()) the
- * children that execute the same program, also those that it forks later. Where the kernel's types
- * are unknown, only those that exist are selected, and rt->config.error is called. Return 0, or
- * -errno and the cause in @error.
+ * Have the programs select also the children that a main process forks, if @wanted. Return whether
+ * they can: not if the kernel's types are unknown, or its PIDs are not ours.
  */
+bool wanted_children(struct runtime *rt, bool wanted);
+
+/*
+ * Select process @pid and, if it is a main process (see process_is_main()), its children that
+ * execute the same program: without @later, which wanted_children() has returned, only those that
+ * exist now, and rt->config.error is called. Return 0, or -errno and the cause in @error.
+ */
+int wanted_pid(struct runtime *rt, uint32_t pid, bool later, struct error *error);
+
+/* Do both for @pids; without any, select all. Return 0, or -errno and the cause in @error. */
 int wanted_select(struct runtime *rt, const uint32_t *pids, size_t npids, struct error *error);
 
 #endif

@@ -15,6 +15,7 @@
 #include "host/open.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
+#include "probe/wanted.h"
 
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
 #define SHARE_FIRST	4	/* files of each user, before any has more .. */
@@ -82,6 +83,8 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 	d->servers = runtime_map(rt, "servers");
 	d->comms = runtime_map(rt, "comms");
 	runtime_constant(rt, "constant_filter_pids", filter->npids > 0);
+	/* Those of an engine that is known have the PID of their server. */
+	d->later = wanted_children(rt, filter->npids && filter->start);
 	runtime_constant(rt, "constant_ns_pids", (filter->npids || rt->pid_ns_ino) &&
 						 feature_has(&rt->features, FEATURE_NS_PID));
 	/* With -p and -x all files to trace are known at the start. */
@@ -416,6 +419,8 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct error *err
 	backend = !process_is_main(&process, engine_is_executable);
 	if (d->nwanted < DISCOVER_PIDS)
 		d->wanted[d->nwanted++] = backend ? process.ppid : pid;
+	if (d->filter->start)
+		return wanted_pid(d->runtime, pid, d->later, error);
 	err = sys_map_update(d->pids, &pid, &yes);
 	if (err)
 		return error_set(error, ERROR_MAP, err, "pids", NULL);

@@ -79,6 +79,7 @@ struct discover {
 
 	/* Private. */
 	struct user_engine user_engine;
+	bool later;			/* its processes select children, see wanted_pid() */
 	const struct engine *engines[2];	/* the user's engine; or none: engine_table */
 	struct detect detect;
 	const struct process *candidate;	/* for which a file is attached to; NULL: a path */

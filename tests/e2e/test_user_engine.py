@@ -2,6 +2,7 @@
 """A server without built-in support: the user names the probes around its statements."""
 
 import os
+import re
 import signal
 import shutil
 import subprocess
@@ -83,6 +84,21 @@ def test_argument_that_is_not_there(memsqld):
     done = subprocess.run([DBSLOWER, "-x", memsqld.path, *PROBES[:4], "--text-arg", "9"], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 1 and "cannot be traced" in done.stderr, done.stderr
+
+
+def test_server_that_forks(postgres, clusters, tool):
+    """-p with a main process selects those that it has forked, and will fork; not those of another server of the same file."""
+    other = clusters(postgres=postgres.postgres, name="other")
+    with postgres.connect() as before, other.connect() as another:
+        traced = tool("-p", postgres.pid, "--start", "postgresql:query__start", "--done", "postgresql:query__done", "-m", "0", "--json")
+        another.execute("select 'of another server'")
+        before.execute("select 'before'")
+        with postgres.connect() as after:
+            after.execute("select 'after'")
+            pids = [before.info.backend_pid, after.info.backend_pid]
+        stopped(traced)
+    shown = [one for one in traced.statements if re.search("before|after|another", one["query"])]
+    assert [one["pid"] for one in shown] == pids, traced.said()
 
 
 def test_start_without_arguments(memsqld, tool):

@@ -80,6 +80,8 @@
 #define runtime_map		fake_runtime_map
 #define runtime_constant	fake_runtime_constant
 #define feature_has		fake_feature_has
+#define wanted_children		fake_wanted_children
+#define wanted_pid		fake_wanted_pid
 #include "tests/unit/check.h"
 
 #define FILES_MAX	600
@@ -109,6 +111,7 @@ static struct fake_process {
 static size_t nfiles, nprocesses, nupdates[4], nseeded, nerrors, nservers;
 static struct exec_name awaited[AWAIT_NAMES_MAX];	/* map "comms" */
 static size_t nawaited;
+static uint32_t selected;	/* with its children */
 static bool filters_pids, wants_execs;	/* constants */
 static uint32_t traced_pids[8], announced[8];
 static size_t nannounced;
@@ -327,6 +330,20 @@ static int fake_runtime_map(const struct runtime *rt, const char *name)
 {
 	(void)rt;
 	return !strcmp(name, "pids") ? PIDS : !strcmp(name, "servers") ? SERVERS : COMMS;
+}
+
+static bool fake_wanted_children(struct runtime *rt, bool wanted)
+{
+	(void)rt;
+	return wanted;
+}
+
+static int fake_wanted_pid(struct runtime *rt, uint32_t pid, bool later, struct error *error)
+{
+	(void)rt;
+	(void)error;
+	selected = later ? pid : 0;
+	return 0;
 }
 
 static void fake_runtime_constant(struct runtime *rt, const char *name, uint64_t value)
@@ -633,7 +650,7 @@ static void by_pid(void)
 	make_world();
 	filter = (struct server_filter){ .pids = app, .npids = 1, .start = "app:a",
 					 .done = "app:b", .text_arg = 1 };
-	CHECK(!find(&d, &filter, &error));
+	CHECK(!find(&d, &filter, &error) && selected == app[0]);
 	EXPECT("/srv/app");
 	close_all(&d, &error);
 }
