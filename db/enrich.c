@@ -452,8 +452,10 @@ void enrich_transaction(struct enrich *e, const struct event_transaction *event)
 	t.state = transaction_state(event->flags);
 	/* Some probes of its end may have been missed. */
 	if (detach_ns && event->s.start_ns + event->s.duration_ns > detach_ns) {
+		e->unseen += e->config.transactions;
 		if (event->s.start_ns >= detach_ns)
 			return;
+		e->half_seen += e->config.transactions;
 		s.duration_ns = detach_ns - event->s.start_ns;
 		t.open = true;
 		t.counted = false;

@@ -20,6 +20,7 @@ struct enrich_config {
 	const struct sessions *sessions;
 	bool identify;			/* resolve servers and sessions */
 	bool breakdown;			/* match time breakdowns to statements */
+	bool transactions;		/* count them, not statements */
 	struct sink *sink;		/* open */
 };
 
@@ -33,7 +34,7 @@ struct enrich {
 	struct who who;			/* of the current event, if it differs from its session */
 	uint64_t text_dropped, why_dropped;
 	uint64_t detach_ns;		/* programs' clock when detaching began; 0: not yet */
-	uint64_t unseen;		/* statements that ended later and are not reported */
+	uint64_t unseen;		/* those counted that ended later and are not reported */
 	uint64_t half_seen;		/* those of them that began earlier */
 };
 

@@ -346,6 +346,7 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
 		.identify = c->identify, .breakdown = c->why, .sink = &t->sink,
+		.transactions = c->transactions && !c->both,
 	};
 
 	return enrich_open(&t->enrich, &config, error);
