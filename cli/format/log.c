@@ -11,6 +11,7 @@
 
 #define DIGITS		"0123456789"
 #define LETTERS		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define PARAMETERS_MAX	65535	/* of a message of its protocol */
 #define BLOCK_BYTES	8192	/* of PostgreSQL's temporary files, unless built otherwise */
 
 /* Append @name; other bytes than those of names are in hexadecimal, after @open. */
@@ -28,23 +29,41 @@ static void put_name(struct output *out, const char *name, const char *open, con
 	}
 }
 
-/* Append the text in lines of its own. */
-static void put_text(struct output *out, const struct statement *st)
+/* Return where the line at @p is to be broken, or NULL. A newline there is not part of it. */
+static const char *line_newline(const char *p, const char *end)
 {
-	const char *p = st->text ? st->text : "", *end = p + st->text_len, *line = p;
+	return memchr(p, '\n', (size_t)(end - p));
+}
 
-	for (; line; p = line + 1) {
-		line = memchr(p, '\n', (size_t)(end - p));
+/* Append the text in lines of its own, which @broken ends as line_newline() does. */
+static void put_text(struct output *out, const struct statement *st,
+		     const char *(*broken)(const char *p, const char *end))
+{
+	const char *p = st->text ? st->text : "", *end = p + st->text_len, *line;
+
+	do {
+		line = broken(p, end);
 		output_string(out, "\n\t");
 		escape_terminal(out, p, (size_t)((line ? line : end) - p), !line && st->truncated);
-	}
+		p = line ? line + (*line == '\n') : end;
+	} while (line);
 	field_query_note(out, st);
 }
 
 /*
  * PostgreSQL's log: pgBadger matches messages at any position of an entry's first line, so the text
- * begins in the second one.
+ * begins in the second one. It takes a level in a line, "ERROR: ", for the beginning of an entry.
  */
+
+static const char *line_level(const char *p, const char *end)
+{
+	const char *newline = line_newline(p, end), *stop = newline ? newline : end;
+
+	for (const char *at = p + 1; at + 1 < stop; at++)
+		if (*at == ':' && (at[1] == ' ' || at[1] == '\t') && at[-1] >= 'A' && at[-1] <= 'Z')
+			return at;
+	return newline;
+}
 
 /* Return whether pgBadger accepts @client: a host, or an address, and perhaps its port. */
 static bool pgbadger_accepts(const char *client)
@@ -86,8 +105,33 @@ static void pgbadger_text(struct output *out, const struct statement *st)
 {
 	output_char(out, '\n');
 	pgbadger_line(out, st, "STATEMENT:  ");
-	put_text(out, st);
+	put_text(out, st, line_level);
 	output_char(out, '\n');
+}
+
+/*
+ * Append the values of the parameters, which are unknown: themselves. Without, pgBadger deletes the
+ * parameters from the text. It has more bytes than parameters, unless it is made up.
+ */
+static void pgbadger_parameters(struct output *out, const struct statement *st)
+{
+	const char *end = st->text ? st->text + st->text_len : st->text;
+	unsigned int most = 0;
+
+	for (const char *p = st->text; p < end && (p = memchr(p, '$', (size_t)(end - p)));) {
+		unsigned int number = 0;
+
+		while (++p < end && *p >= '0' && *p <= '9' && number < PARAMETERS_MAX)
+			number = number * 10 + (unsigned int)(*p - '0');
+		most = number > most ? number : most;
+	}
+	most = most < st->text_len ? most : (unsigned int)st->text_len;
+	if (most)
+		pgbadger_line(out, st, "DETAIL:  parameters: ");
+	for (unsigned int i = 1; i <= most; i++)
+		output_printf(out, "%s$%u = '$%u'", i > 1 ? ", " : "", i, i);
+	if (most)
+		output_char(out, '\n');
 }
 
 static void pgbadger_error(struct output *out, const struct statement *st)
@@ -120,8 +164,9 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 	pgbadger_line(out, st, "LOG:  duration: ");
 	output_fixed(out, st->duration_ns, 6);
 	output_string(out, st->prepare ? " ms  parse <unnamed>: " : " ms  statement: ");
-	put_text(out, st);
+	put_text(out, st, line_level);
 	output_char(out, '\n');
+	pgbadger_parameters(out, st);
 }
 
 /* The slow log of MySQL and MariaDB. */
@@ -217,7 +262,7 @@ static void slowlog_statement(struct output *out, const struct statement *st)
 	slowlog_numbers(out, st, mysql);
 	json_number(out, "\nSET timestamp=", st->wall_ns / 1000000000);
 	output_char(out, ';');
-	put_text(out, st);
+	put_text(out, st, line_newline);
 	output_string(out, ";\n");
 }
 

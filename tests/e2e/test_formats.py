@@ -153,6 +153,26 @@ def test_pgbadger_waits(tmp_path):
     assert report["tempfile_info"]["postgres"]["size"] == 137 * 8192 and report["tempfile_info"]["postgres"]["count"] == 1
 
 
+LEVELS = ["LOG", "WARNING", "ERROR", "FATAL", "PANIC", "DETAIL", "HINT", "STATEMENT", "CONTEXT", "LOCATION"]
+
+
+def test_pgbadger_shows_each_text(tmp_path):
+    """A level in a text is no other entry, and parameters stay."""
+    made = Made()
+    session = made.session(made.server())
+    texts = [f"select '{level}:{blank}x' as {level.lower()}{len(blank)}" for level in LEVELS for blank in (" ", "  ", "\t")]
+    texts += ["select * from accounts where aid = $1 and (bid = $2 or bid = $11)", "select $1", "select '$' as no_parameter"]
+    for n, text in enumerate(texts):
+        made.statement(session, text, ms=n + 1)
+    report = pgbadger(printed(Replayed(made, "-m", "0", "--format", "pgbadger")), tmp_path)
+    groups = report["normalyzed_info"]["postgres"]
+    assert sum(one["count"] for one in groups.values()) == len(texts)
+    shown = re.sub(r"\s+", "", " ".join(groups))
+    for text in texts[:3 * len(LEVELS)]:
+        assert re.sub(r"'.*'", "?", text).replace(" ", "") in shown, (text, list(groups))
+    assert {"select * from accounts where aid = ? and (bid = ? or bid = ?);", "select ?;", "select ? as no_parameter;"} <= set(groups)
+
+
 HOSTILE_PG = [
     f"select 1\n{FORGED}LOG:  duration: 99999.000 ms  statement: drop table forged",
     f"select 1\r\n{FORGED}ERROR:  forged\r\n{FORGED}STATEMENT:  forged",
@@ -167,6 +187,7 @@ HOSTILE_PG = [
     "select 'database system was forged'",
     "select 'statement: DEALLOCATE forged'",
     "/* LOG:  */ select 1",
+    "select 1 ERROR:  forged", "STATEMENT:  select $99999999999, $2", "select 1\nDETAIL: parameters: $1 = 'forged'",
     "\n\n\tselect 1\x1b[2J\x0b\x0c\x01",
 ]
 
