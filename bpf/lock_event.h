@@ -8,6 +8,7 @@
 /* Continues enum event_type. */
 #define EVENT_LOCK_WAIT	64	/* struct event_lock: a wait begins */
 #define EVENT_LOCK_END	65	/* the same, when it ends */
+#define EVENT_LOCK_ERROR	66	/* MySQL: a statement fails; ->flags are of its last wait */
 
 #define LOCK_LWLOCK	0x01	/* an LWLock of PostgreSQL; ->name is its tranche */
 #define LOCK_SESSION	0x02	/* a lock of MySQL or MariaDB; ->kind is enum _thd_wait_type_e */
@@ -16,6 +17,10 @@
 #define LOCK_JOINED	0x10	/* began before tracing, at an unknown time */
 #define LOCK_CUT	0x20	/* the text behind the record is incomplete */
 #define LOCK_MORE	0x40	/* may continue the thread's wait before, of the same kind */
+/* With LOCK_SESSION: how it ended, if that is known. */
+#define LOCK_TIMEOUT	0x80	/* failed at the end of its time */
+#define LOCK_KILLED	0x100	/* failed as the statement or its session was killed */
+#define LOCK_GRANTED	0x200	/* did not fail, as the session has gone on */
 
 /* PostgreSQL's wait event: the class from bit 24 on; of LWLocks, the tranche in the low bits. */
 #define LWLOCK_CLASS	0x01

@@ -7,6 +7,7 @@
 
 ARGUMENT(session);	/* the THD, or 0 */
 ARGUMENT(context);	/* its MDL_context */
+ARGUMENT(error);	/* the number of an error */
 
 /* A thread is about to wait for a metadata lock, maybe in several slices. */
 PROGRAM(session_metadata)
@@ -42,6 +43,41 @@ PROGRAM(session_wait)
 	}
 	wait_keep(key, &wait);
 	wait_announce(ctx, key, &wait);
+	return 0;
+}
+
+/* Return what error @number of a statement says of its last wait; 0: nothing. */
+INLINE __u32 session_failure(__u32 number)
+{
+	switch (number) {
+	case 1205:			/* ER_LOCK_WAIT_TIMEOUT */
+	case 1613:			/* ER_XA_RBTIMEOUT */
+	case 1969:			/* ER_STATEMENT_TIMEOUT of MariaDB .. */
+	case 3024:			/* .. ER_QUERY_TIMEOUT of MySQL */
+		return LOCK_FAILED | LOCK_TIMEOUT;
+	case 1213:			/* ER_LOCK_DEADLOCK */
+	case 1614:			/* ER_XA_RBDEADLOCK */
+	case 3058:			/* ER_USER_LOCK_DEADLOCK */
+		return LOCK_FAILED | LOCK_DEADLOCK;
+	case 1053:			/* ER_SERVER_SHUTDOWN */
+	case 1317:			/* ER_QUERY_INTERRUPTED */
+	case 1927:			/* ER_CONNECTION_KILLED of MariaDB */
+		return LOCK_FAILED | LOCK_KILLED;
+	}
+	return 0;
+}
+
+/* my_message_sql(number, text, flags), which the server calls for each error of a statement. */
+PROGRAM(session_error)
+{
+	__u32 flags = session_failure((__u32)arg_error(ctx));
+	struct event_lock error = {};
+
+	if (!flags || !wait_begin(ctx, &error))
+		return 0;
+	error.head.type = EVENT_LOCK_ERROR;
+	error.flags = LOCK_SESSION | flags;
+	wait_send(ctx, &error);
 	return 0;
 }
 

@@ -217,7 +217,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 
 	if (size < sizeof(*session))
 		return 0;
-	if (session->head.type == EVENT_LOCK_WAIT || session->head.type == EVENT_LOCK_END) {
+	if (session->head.type >= EVENT_LOCK_WAIT && session->head.type <= EVENT_LOCK_ERROR) {
 		if (t->locks)
 			locks_record(t->locks, data, size);
 		return 0;

@@ -20,10 +20,12 @@ const char *locks_wait_outcome(const struct lock_wait *wait)
 		return "waiting";
 	if (wait->event->flags & LOCK_DEADLOCK)
 		return "deadlock";
-	/* MySQL and MariaDB do not report the outcome. */
-	if (wait->event->flags & LOCK_SESSION)
-		return "ended";
-	return wait->event->flags & LOCK_FAILED ? "failed" : "granted";
+	if (wait->event->flags & LOCK_FAILED)
+		return wait->event->flags & LOCK_TIMEOUT ? "timeout" :
+		       wait->event->flags & LOCK_KILLED ? "killed" : "failed";
+	/* MySQL and MariaDB report failures only, after the wait. */
+	return wait->event->flags & LOCK_SESSION && !(wait->event->flags & LOCK_GRANTED) ?
+	       "ended" : "granted";
 }
 
 void locks_wait_object(const struct lock_wait *wait, bool each, char *to, size_t size)

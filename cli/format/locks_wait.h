@@ -10,7 +10,7 @@
 /* Return the name of the mode that @event of a server of @engine waits for; "": unknown. Static. */
 const char *locks_wait_mode(const struct engine *engine, const struct event_lock *event);
 
-/* Return the outcome of the wait: "granted", "failed", "deadlock", ... Static. */
+/* Return the outcome of the wait: "granted", "failed", "timeout", ... Static. */
 const char *locks_wait_outcome(const struct lock_wait *wait);
 
 /*

@@ -36,6 +36,7 @@ struct lock_info {
 	uint64_t begun_ns;	/* CLOCK_REALTIME; 0: unknown */
 	struct event_lock event;	/* only ->field, ->kind and ->mode */
 	uint64_t lock;		/* address of the awaited lock; 0: unknown */
+	uint64_t session;	/* MySQL, MariaDB: address of the THD; 0: unknown */
 	uint32_t relation;	/* OID, of the awaited row; 0: none, or unknown */
 	char name[LOCK_RELATION];	/* the relation's name; "": unknown */
 	/* MySQL, MariaDB: user, database and client of the session, if requested */

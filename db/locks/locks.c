@@ -13,6 +13,7 @@
 #include "db/locks/poll.h"
 #include "db/locks/states.h"
 #include "db/session/identity.h"
+#include "db/session/object.h"
 #include "host/clock.h"
 
 #define WAITS_MAX	16384		/* threads that wait at once */
@@ -21,7 +22,7 @@
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 #define FORGET_NS	500000000u	/* no thread ID is reused within this time */
-#define HOLD_NS	100000000u	/* between two slices of a wait */
+#define HOLD_NS	100000000u	/* between two slices of a wait, or before the error after it */
 #define TEXT_MAX	16384u		/* bytes of a text that a program sends */
 #define TEXTS_MAX	256		/* waits that begin at once */
 
@@ -240,6 +241,8 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 		err = -ENOENT;
 	}
 	waiter_name(l, w, &info);
+	if (info.session)
+		w->session = info.session;
 	if (!w->resolved)
 		w->info.credited_ns = w->event.start_ns;
 	w->resolved = true;
@@ -305,7 +308,7 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 		    ops->kind(locks_state(l, event), wait.info ? &wait.info->event : event);
 	if (wait.info)
 		lock_info_credit(&w->info, event->start_ns + wait.duration_ns);
-	if (w && event->flags & LOCK_DEADLOCK)
+	if (w && event->flags & LOCK_DEADLOCK && !(event->flags & LOCK_SESSION))
 		wait.ncycle = lock_waits_cycle(&l->waiting, w, wait.cycle);
 	if (wait.duration_ns < l->config.threshold_ns)
 		return;
@@ -317,13 +320,12 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 
 /*
  * MySQL and MariaDB wait for a metadata lock in slices, between which they look whether the holder
- * can be asked to go. Return whether the wait @w, of which a slice has ended, may go on: it is over
- * if no slice follows.
+ * can be asked to go; and only an error that follows tells that a wait has failed. Return whether
+ * the wait @w, of which a slice has ended, is to be held: it is over if no slice follows.
  */
 static bool locks_held(struct locks *l, struct lock_waiter *w, const struct event_lock *event)
 {
-	if (!w || event->kind != LOCK_WAITS_METADATA || !w->event.relation ||
-	    event->flags & LOCK_FAILED)
+	if (!w || event->flags & LOCK_FAILED)
 		return false;
 	w->ended_ns = event->start_ns + event->duration_ns;
 	w->until_ns = clock_ns(CLOCK_MONOTONIC) + HOLD_NS;
@@ -332,11 +334,42 @@ static bool locks_held(struct locks *l, struct lock_waiter *w, const struct even
 	return true;
 }
 
+/*
+ * Return whether the session of the held wait @w runs another statement than the one that waited,
+ * or none: as that has not failed, the lock was granted. Else it may be rolling back.
+ */
+static bool waiter_went_on(struct locks *l, const struct lock_waiter *w)
+{
+	const struct target *target = locks_target(l, w->event.target_id);
+	const struct object_owner owner = { w->event.pid, &target->file, engine_is_executable };
+	uint32_t *spent_us = &l->resolve_us[w->event.head.owner % OWNERS];
+	const struct lock_backend *self = &w->info.self;
+	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
+	size_t len = 0;
+	char *text;
+	int n;
+
+	if (!w->session || !self->text || !locks_may_read(l, begun, *spent_us))
+		return false;
+	text = malloc(self->len);
+	n = text ? object_query(&owner, w->session, &target->places.object, text, self->len, &len) :
+		   -ENOMEM;
+	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
+	if (n >= 0 && (size_t)n == self->len && (self->cut || len == self->len) &&
+	    !memcmp(text, self->text, self->len))
+		n = -EBUSY;
+	free(text);
+	return n >= 0 || (n == -ENOENT &&
+			  process_runs(w->event.pid, engine_is_executable, &target->file));
+}
+
 /* Report a wait that was held, and drop it. */
 static void locks_release(struct locks *l, struct lock_waiter *w)
 {
 	struct event_lock ended = w->event;
 
+	if (!(ended.flags & LOCK_FAILED) && waiter_went_on(l, w))
+		ended.flags |= LOCK_GRANTED;
 	ended.duration_ns = w->ended_ns - ended.start_ns;
 	locks_report(l, &ended, w, false);
 	lock_waits_drop(&l->waiting, w);
@@ -364,6 +397,17 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 	locks_report(l, &ended, w, false);
 	if (w)
 		lock_waits_drop(&l->waiting, w);
+}
+
+/* The statement of the thread of @event has failed; so has its wait, if it has just ended. */
+static void locks_failed(struct locks *l, const struct event_lock *event)
+{
+	struct lock_waiter *w = lock_waits_of(&l->waiting, event->tid);
+
+	if (!w || !w->ended_ns || event->pid != w->event.pid)
+		return;
+	w->event.flags |= event->flags & (LOCK_FAILED | LOCK_DEADLOCK | LOCK_TIMEOUT | LOCK_KILLED);
+	locks_release(l, w);
 }
 
 /* Return whether @event begins a further slice of the wait @w, which goes on then. */
@@ -406,6 +450,8 @@ void locks_record(struct locks *l, const struct event_lock *event, size_t size)
 		return;
 	if (event->head.type == EVENT_LOCK_END) {
 		locks_ended(l, event);
+	} else if (event->head.type == EVENT_LOCK_ERROR) {
+		locks_failed(l, event);
 	} else if (event->flags & LOCK_LWLOCK) {
 		lwlock_state(l, event);
 	} else {

@@ -56,8 +56,8 @@ void locks_process(struct locks *locks, const struct target *target,
 void locks_set_deadline(struct locks *locks);
 
 /*
- * Handle a record EVENT_LOCK_WAIT or EVENT_LOCK_END of @size bytes, which is checked, as is what it
- * refers to.
+ * Handle a record EVENT_LOCK_WAIT, EVENT_LOCK_END or EVENT_LOCK_ERROR of @size bytes, which is
+ * checked, as is what it refers to.
  */
 void locks_record(struct locks *locks, const struct event_lock *event, size_t size);
 

@@ -17,6 +17,7 @@ struct lock_waiter {
 	uint64_t ended_ns;	/* 0: it waits; else when the last slice ended, see locks_held() */
 	uint64_t until_ns;	/* .. and when it counts as ended, CLOCK_MONOTONIC */
 	struct who who;			/* of the session, if ->named */
+	uint64_t session;	/* MySQL: address of its object; 0: unknown */
 	bool named;
 	const struct server *server;	/* borrowed; NULL: not known yet */
 	unsigned int tries;		/* left, to resolve the holders */

@@ -7,7 +7,7 @@
 /*
  * MySQL and MariaDB notify their thread scheduler of each wait by thd_wait_begin() and
  * thd_wait_end(), whichever scheduler is in use. MDL_context::find_deadlock() is called before each
- * wait for a metadata lock.
+ * wait for a metadata lock. What becomes of a wait is told by the error of its statement only.
  */
 #define SESSION_WAIT(symbol)                                                                \
 	{                                                                                   \
@@ -30,6 +30,11 @@ static const struct engine_probe mysql_probes[] = {
 		.step = "metadata", .program = "session_metadata",
 		.function = "_ZN11MDL_context13find_deadlockEv", .optional = true,
 		.args = ENGINE_ARGS({ .name = "arg_context", .spec = "8@%arg0", .fallback = -1 }),
+	},
+	{
+		.step = "error", .program = "session_error", .function = "my_message_sql",
+		.optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_error", .spec = "4@%arg0", .fallback = -1 }),
 	},
 	SESSION_WAIT("thd_wait_begin"),
 	SESSION_WAIT("_Z14thd_wait_beginP3THDi"),

@@ -68,6 +68,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	} else {
 		err = row_lock_read(&r, session, query, info);
 	}
+	info->session = session;
 	lock_reader_backend(&r, session, &info->self);
 	if (query->identify && session && places->own_context < 0)
 		lock_reader_sessions(&r, learn_context, &r);

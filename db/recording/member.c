@@ -73,6 +73,9 @@ const struct member wait_members[] = {
 	{ ROW("holders", BACKENDS), W(info.holders), COUNT(info.nholders) },
 	{ ROW("more_holders", NUMBER), W(info.more) },
 	{ ROW("all_holders", FLAG), W(info.known) },
+	{ ROW("timeout", FLAG), W(lock.flags), .bit = LOCK_TIMEOUT },
+	{ ROW("killed", FLAG), W(lock.flags), .bit = LOCK_KILLED },
+	{ ROW("granted", FLAG), W(lock.flags), .bit = LOCK_GRANTED },
 	{ .name = NULL }
 };
 

@@ -859,7 +859,7 @@ def test_mariadb(tool, maria, tmp_path):
     traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "metadata"])
     traced.ended()
     row = max((one for one in traced.waits if one["lock"] == "row"), key=lambda one: one["duration_ms"])
-    assert (row["query"], row["outcome"], row["server"]["engine"]) == ("update shop.acc set v = 4 where id = 1", "ended", "mariadb")
+    assert (row["query"], row["outcome"], row["server"]["engine"]) == ("update shop.acc set v = 4 where id = 1", "granted", "mariadb")
     assert [[int(one) for one in pair] for pair in blocking] == [[holder.id, waiter.id]]
     assert row["connection_id"] == waiter.id and 0 < row["duration_ms"] <= row_took
     if known_holders["row"]:
@@ -1053,9 +1053,8 @@ def test_mariadb_after_short_waits(tool, maria):
         holder("commit")
         waiter.done()
         number += 1
-    other.show()
-    count = len(other.waits)
     other.ended()
+    count = len(other.waits)
     traced.process.send_signal(signal.SIGCONT)
     traced.wait_for(lambda tool: len(tool.waits) >= count, what="the short waits")
     wait(number)

@@ -176,6 +176,64 @@ def test_transactions_prepared_by_another(server, tool):
     traced.complete()
 
 
+# --- locks
+
+def errno_of(client, text):
+    try:
+        client.query(text)
+        return 0
+    except ServerError as error:
+        return error.number
+
+
+OUTCOMES = {0: "granted", 1205: "timeout", 1213: "deadlock", 1317: "killed"}
+
+
+def test_outcomes_of_waits(server, tool):
+    """What became of a wait is what its client is told of the statement."""
+    traced = tool("locks", "mysql", "-m", "100", "-p", server.pid, "--json", kind=Locks)
+    told = {}
+
+    def waits(client, text, end, ms=300):
+        """Runs it; end() is called while it waits."""
+        thread = threading.Thread(target=lambda: told.__setitem__(text, errno_of(client, text)))
+        thread.start()
+        time.sleep(ms / 1000)
+        end()
+        return thread
+
+    with server.connect(database="shop") as holds, server.connect(database="shop") as works, server.connect() as kills:
+        number = int(works.rows("select connection_id()")[0][0])
+        for text in ("create table slots (id int primary key, n int) engine=innodb", "insert into slots values (1, 1), (2, 2)"):
+            holds.query(text)
+        works.query("set innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+        holds.query("begin")
+        holds.query("update slots set n = 2 where id = 1")
+        waits(works, "update slots set n = 3 where id = 1 /* times out */", lambda: None).join()
+        waits(works, "alter table slots add column more int /* times out */", lambda: None).join()
+        works.query("set innodb_lock_wait_timeout = 60, lock_wait_timeout = 60")
+        waits(works, "update slots set n = 3 where id = 1 /* is killed */", lambda: kills.query(f"kill query {number}")).join()
+        waits(works, "alter table slots add column more int /* is killed */", lambda: kills.query(f"kill query {number}")).join()
+        waits(works, "update slots set n = 3 where id = 1 /* gets it */", lambda: holds.query("commit")).join()
+        holds.query("select get_lock('named', 1)")
+        waits(works, "select get_lock('named', 60) /* gets it */", lambda: holds.query("select release_lock('named')")).join()
+        # Of a deadlock either may be the victim.
+        for one, id in ((holds, 1), (works, 2)):
+            one.query("begin")
+            one.query(f"update slots set n = 4 where id = {id}")
+        thread = waits(works, "update slots set n = 5 where id = 1 /* first */", lambda: None)
+        waits(holds, "update slots set n = 5 where id = 2 /* second */", lambda: None, 0).join()
+        holds.query("rollback")
+        thread.join()
+        works.query("rollback")
+        holds.query("drop table slots")
+    assert traced.stop() == 0, traced.said()
+    shown = {one["query"]: one["outcome"] for one in traced.objects() if one["type"] == "lock_wait"}
+    assert sorted(told.values()) == [0, 0, 0, 1205, 1205, 1213, 1317, 1317], told
+    # The victim may be chosen before its wait is long enough to be shown.
+    assert {text: OUTCOMES[number] for text, number in told.items() if text in shown or number != 1213} == shown, traced.said()
+
+
 # --- who
 
 def test_definers(server, tool):

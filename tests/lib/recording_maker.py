@@ -295,7 +295,8 @@ class Made:
             "type": number(kind) if kind else None, "mode": number(mode) if mode else None, "tag": counted_numbers(tag),
             "cycle": counted_numbers(cycle) if cycle else None, "lock": string(lock), "tranche": string(tranche) if tranche else None,
         }
-        flags = given(waiting=outcome == "waiting", failed=outcome in ("failed", "deadlock"), deadlock=outcome == "deadlock",
+        flags = given(waiting=outcome == "waiting", failed=outcome in ("failed", "deadlock", "timeout", "killed"), deadlock=outcome == "deadlock",
+                      timeout=outcome == "timeout", killed=outcome == "killed", granted=outcome == "granted" and engine == "mysql",
                       lwlock=lock == "lwlock", session=engine == "mysql")
         if holders is not None:
             own = holder(session[1], text, connection=connection)
