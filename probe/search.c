@@ -15,26 +15,62 @@
 
 #define SKIPPED_MAX	2048
 
-/* Add the @count sites of a USDT probe. Return as request_add_site(). */
+/* Return why the probe site of @note cannot be traced, or NULL. */
+static const char *request_refusal(const struct request_ctx *ctx, const struct usdt_site *note)
+{
+	const char *refusal = site_refusal(ctx->elf, note);
+
+	if (refusal)
+		return refusal;
+	if (note->semaphore_offset && ctx->config->runtime->uncounted)
+		return "the kernel does not count its semaphore, as Linux 4.20 does";
+	return hazard_refusal(ctx->config->features, ctx->elf, note->offset);
+}
+
+/* Report ctx->error, because of which something is left out. Return 0, or -errno: too much is. */
+static int request_leave_out(struct request_ctx *ctx)
+{
+	/* A site of a malicious file takes milliseconds. */
+	if (ctx->skipped++ == SKIPPED_MAX)
+		return request_too_many(ctx, "probes that cannot be traced", SKIPPED_MAX);
+	ctx->config->skipped(ctx->config->arg, ctx->error);
+	error_clear(ctx->error);
+	return 0;
+}
+
+/*
+ * Add those of the @count sites of a USDT probe that can be traced, if any can: a linker that
+ * discards a copy of code may keep its notes. Return as request_add_site().
+ */
 static int request_add_probe(struct request_ctx *ctx, const struct probe_site *sites, size_t count)
 {
+	const char **why = calloc(count + 1, sizeof(*why));
+	size_t good = 0;
 	int err = 0;
 
+	if (!why)
+		return error_set(ctx->error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	for (size_t i = 0; i < count; i++) {
+		why[i] = request_refusal(ctx, &sites[i].site);
+		good += !why[i];
+	}
 	for (size_t i = 0; !err && i < count; i++) {
 		const struct usdt_site *note = &sites[i].site;
 		struct request_site site = {
 			note->provider, note->name, note->args, note->vaddr,
 			{ .offset = note->offset, .semaphore = note->semaphore_offset },
 		};
-		const char *refusal = site_refusal(ctx->elf, note);
+		char what[32] = "";
 
-		if (!refusal && note->semaphore_offset && ctx->config->runtime->uncounted)
-			refusal = "the kernel does not count its semaphore, as Linux 4.20 does";
-		if (!refusal)
-			refusal = hazard_refusal(ctx->config->features, ctx->elf, note->offset);
-		err = refusal ? request_refuse(ctx, &site, "", refusal) :
-				request_add_site(ctx, &site);
+		if (good && why[i])
+			snprintf(what, sizeof(what), "site 0x%llx",
+				 (unsigned long long)note->vaddr);
+		err = why[i] ? request_refuse(ctx, &site, what, why[i]) :
+			       request_add_site(ctx, &site);
+		if (good && why[i])
+			err = request_leave_out(ctx);
 	}
+	free(why);
 	return err;
 }
 
@@ -52,14 +88,9 @@ static bool request_skip(struct request_ctx *ctx, uint32_t ngroups, uint32_t nsi
 {
 	if (ctx->error->kind != ERROR_PROBE || !glob_is_pattern(ctx->request->name))
 		return false;
-	/* A site of a malicious file takes milliseconds. */
-	if (ctx->skipped++ == SKIPPED_MAX) {
-		request_too_many(ctx, "probes that cannot be traced", SKIPPED_MAX);
+	if (request_leave_out(ctx))
 		return false;
-	}
 	uprobe_set_cut(ctx->set, ngroups, nsites);
-	ctx->config->skipped(ctx->config->arg, ctx->error);
-	error_clear(ctx->error);
 	return true;
 }
 

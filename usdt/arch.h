@@ -20,7 +20,7 @@
 #include "usdt/spec_types.h"
 
 #define ARCH_ARGS_MAX	6
-#define ARCH_NOPS_MAX	3
+#define ARCH_NOPS_MAX	10
 #define ARCH_NO_REG	0xff
 #define ARCH_REG_NAME	4	/* bytes of a register's name: "rbx", "x19" */
 
@@ -39,7 +39,7 @@ struct arch_alias {
 	int8_t slot;
 };
 
-/* A nop that sys/sdt.h emits at a site; the bytes are in file order. */
+/* A nop that may be at a site, one instruction; the bytes are in file order. */
 struct arch_nop {
 	uint8_t len;			/* 0: unused */
 	unsigned char bytes[10];

@@ -18,19 +18,34 @@ struct note {
 	size_t owner_size, desc_size;
 };
 
+/* Go to the next section with notes. Return whether there is one. */
+static bool notes_section(struct usdt_note_iter *iter)
+{
+	struct elf_section section;
+
+	while (!elf_section(iter->elf, iter->section, &section)) {
+		iter->section++;
+		if (strcmp(section.name, ".note.stapsdt"))
+			continue;
+		iter->data = elf_section_data(iter->elf, &section, &iter->size);
+		iter->pos = 0;
+		if (iter->size > NOTES_MAX)
+			iter->size = NOTES_MAX;
+		if (iter->data)
+			return true;
+	}
+	iter->size = iter->pos = 0;
+	return false;
+}
+
 int usdt_notes(const struct elf *elf, struct usdt_note_iter *iter)
 {
 	struct elf_section section;
 
 	*iter = (struct usdt_note_iter){ .elf = elf };
-	if (elf_section_find(elf, ".note.stapsdt", &section))
-		return -ENOENT;
-	iter->data = elf_section_data(elf, &section, &iter->size);
-	if (!iter->data)
+	if (!notes_section(iter))
 		return -ENOENT;
 	elf_loads(elf, &iter->loads);
-	if (iter->size > NOTES_MAX)
-		iter->size = NOTES_MAX;
 	if (!elf_section_find(elf, ".stapsdt.base", &section))
 		iter->base = section.addr;
 	return 0;
@@ -72,10 +87,13 @@ static bool note_is_probe(const struct note *note)
 	       !memcmp(note->owner, NOTE_OWNER, sizeof(NOTE_OWNER));
 }
 
-/* Relocate @addr: a prelinked file was moved after the notes were written, .stapsdt.base too. */
+/*
+ * Relocate @addr: a prelinked file was moved after the notes were written, .stapsdt.base too. A
+ * note whose copy of that section was discarded has base 0.
+ */
 static uint64_t relocate(const struct usdt_note_iter *iter, uint64_t addr, uint64_t note_base)
 {
-	if (iter->base)
+	if (iter->base && note_base)
 		addr += iter->base - note_base;
 	return iter->elf->is64 ? addr : (uint32_t)addr;
 }
@@ -104,10 +122,11 @@ bool usdt_note_next(struct usdt_note_iter *iter, struct usdt_site *site)
 {
 	struct note note;
 
-	while (iter->pos < iter->size) {
+	while (iter->pos < iter->size || notes_section(iter)) {
 		if (!note_read(iter, &note)) {
 			iter->skipped++;
-			return false;
+			iter->pos = iter->size;
+			continue;
 		}
 		if (!note_is_probe(&note))
 			continue;

@@ -11,8 +11,9 @@
  *
  * Source of the format: the SystemTap wiki, "UserSpaceProbeImplementation"; the
  * framing of notes: System V ABI (gABI), chapter 5. A note consists of three
- * addresses of the file's class (site, .stapsdt.base at link time, semaphore or
- * 0), then provider, name and argument specs as strings.
+ * addresses of the file's class (site, .stapsdt.base at link time or 0, semaphore
+ * or 0), then provider, name and argument specs as strings. A file may have
+ * several sections of that name, whose flags differ.
  */
 #ifndef USDT_NOTE_H
 #define USDT_NOTE_H
@@ -30,7 +31,8 @@ struct usdt_site {
 
 struct usdt_note_iter {
 	const struct elf *elf;
-	const unsigned char *data;
+	uint32_t section;		/* index of the next one */
+	const unsigned char *data;	/* of the present one */
 	size_t size, pos;
 	struct elf_loads loads;
 	uint64_t base;			/* address of .stapsdt.base; 0: none */
@@ -45,7 +47,7 @@ int usdt_notes(const struct elf *elf, struct usdt_note_iter *iter);
 
 /*
  * Read the next site. Return false at the end. A malformed note is counted in
- * ->skipped and skipped; if its length is invalid, so is the rest. If the
+ * ->skipped and skipped; if its length is invalid, so is the rest of its section. If the
  * semaphore is not in a file-backed segment, its offset is 0 and it is counted
  * in ->skipped, but the site is returned.
  */

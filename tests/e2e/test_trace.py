@@ -143,6 +143,63 @@ int main(void)
 """
 
 
+NOPS = ["0x90", "0x66, 0x90", "0x0f, 0x1f, 0x00", "0x0f, 0x1f, 0x40, 0x00", "0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00",
+        "0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00", "0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00",
+        "0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00"]
+ODD_NOTES = r"""
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/sdt.h>
+#define NOTE(name, nop, site) "990: .byte " nop "\n.pushsection .note.stapsdt,\"" FLAGS "\",\"note\"\n.balign 4\n" \
+    ".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n" \
+    "992: .balign 4\n993: .8byte " site "\n.8byte 0\n.8byte 0\n.asciz \"probed\"\n.asciz \"" name "\"\n.asciz \"\"\n" \
+    "994: .balign 4\n.popsection\n"
+void others(void);
+#ifdef OTHERS
+#define FLAGS "a"
+void others(void)
+{
+    __asm__ volatile(NOTE("allocated", "0x90", "990b"));
+}
+#else
+#define FLAGS ""
+int main(void)
+{
+    setvbuf(stdout, NULL, _IONBF, 0);
+    printf("pid %d\n", getpid());
+    while (getchar() != EOF) {
+        @NOPS@
+        __asm__ volatile(NOTE("copied", "0x90", "990b"));
+        __asm__ volatile(NOTE("copied", "0x90", "0x400000"));
+        others();
+        DTRACE_PROBE(probed, round);
+        puts("done");
+    }
+}
+#endif
+"""
+
+
+def test_odd_notes(trace, tmp_path):
+    """
+    As other linkers than GNU's leave them: in two sections, with base 0 beside others, and for code that was discarded; on each
+    form of a nop but that of 5 bytes, which a kernel may not take.
+    """
+    nops = "".join(f'__asm__ volatile(NOTE("nop{n}", "{nop}", "990b"));\n' for n, nop in enumerate(NOPS))
+    (tmp_path / "odd.c").write_text(ODD_NOTES.replace("@NOPS@", nops))
+    build(tmp_path, "-c", "-o", "others.o", "-DOTHERS", "odd.c")
+    build(tmp_path, "-no-pie", "-o", "odd", "odd.c", "others.o")
+    assert readelf("-SW", tmp_path / "odd").count(".note.stapsdt ") == 2
+    one = Probed(tmp_path / "odd")
+    traced = trace(one.path, "probed:*", "--json")
+    one()
+    one.close()
+    traced.ended()
+    wanted = {"round", "copied", "allocated", *(f"nop{n}" for n in range(len(NOPS)))}
+    assert sorted(hit["probe"] for hit in traced.hits) == sorted(wanted), traced.said()
+    assert "probed:copied: site 0x400000: there is no nop at its site; skipped" in traced.stderr
+
+
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
 def test_merged_code_is_hit_once(trace, tool, tmp_path, way):
     """A linker that merges copies of code (LTO, ICF) keeps the USDT note of each."""
