@@ -99,6 +99,8 @@ INLINE void session_end(void *ctx, struct session *session)
 	case SESSION_BETWEEN:
 		s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
 		end_ns = bpf_ktime_get_ns();
+		if (VALUE(want_statements) && VALUE(transaction_at))
+			transaction_alone(session, 0);
 	}
 	statement_end(ctx, session, end_ns);
 }
@@ -110,7 +112,7 @@ INLINE void session_end_all(void *ctx, struct session *session)
 	const struct event_transaction *t = session_transaction(session);
 
 	session_end(ctx, session);
-	if (!VALUE(transaction_at))
+	if (!VALUE(transaction_at) || session->s.flags & STATEMENT_ALONE)
 		return;
 	if (ends && transaction_is_open(t))
 		transaction_add(session, 1);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """transactions of PostgreSQL, compared with pg_stat_activity and txid_status()."""
 
+import contextlib
+import json
 import signal
 import time
 
@@ -8,7 +10,7 @@ import pytest
 
 from cluster import wait_for
 from fallbacks import OLD
-from tool import refused, run
+from tool import Announced, refused, run
 from transactions import Transactions, seconds
 
 TOLERANCE = 0.002	# of a time stamp in us, of which JSON has the difference to another clock reading
@@ -146,6 +148,28 @@ def test_begun_before(postgres, tool):
             pass
         for one in (idle, failing):
             execute(one, "rollback")
+
+
+def test_ended_with_its_connection(postgres, tool, tmp_path):
+    """A statement outside of a block, whose backend is terminated: live and from a recording."""
+    path = tmp_path / "recording"
+    traced = tool("transactions", "0", "-p", postgres.pid, "--json", kind=Transactions)
+    record = tool("record", path, "-p", postgres.pid, kind=Announced)
+    for begin in ("", "begin"):
+        with contextlib.closing(postgres.connect()) as connection:
+            execute(connection, begin or "select 1")
+            connection.pgconn.send_query(b"select pg_sleep(600) /* terminated */")
+            connection.pgconn.flush()
+            pid = connection.info.backend_pid
+            wait_for(lambda: postgres.psql(f"select wait_event from pg_stat_activity where pid = {pid}").stdout == b"PgSleep\n", what="it to sleep")
+            postgres.psql(f"select pg_terminate_backend({pid})")
+            traced.nth(1, pid=pid)
+    traced.complete()
+    assert record.stop() == 0, record.said()
+    replayed = [json.loads(line) for line in run("replay", path, "transactions", "0", "--json").stdout.splitlines()]
+    for found in traced.objects(), replayed:
+        ended = [(one["state"], one["statements"], one["query"]) for one in found if one["type"] == "transaction" and "terminated */" in one.get("query", "")]
+        assert ended == [("rollback", 1, "select pg_sleep(600) /* terminated */"), ("rollback", 2, "select pg_sleep(600) /* terminated */")], found
 
 
 # 0.1 s, without the word that is matched
