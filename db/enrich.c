@@ -184,9 +184,17 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 void enrich_process(struct enrich *e, const struct target *target, const struct process *process)
 {
 	struct identity_entry *entry = identity_of(&e->identities, target->engine, process->pid);
+	struct process_memory memory;
 
-	if (entry)
-		enrich_server(e, target, process->pid, &process->uid, entry);
+	if (!entry)
+		return;
+	enrich_server(e, target, process->pid, &process->uid, entry);
+	/* The programs send its name only when they first see a session. */
+	if (!target->places.application ||
+	    process_memory_open_program(process, target->lowest_vaddr, &memory))
+		return;
+	backend_application(&memory, &target->places, entry->who.application);
+	process_memory_close(&memory);
 }
 
 void enrich_application(struct enrich *e, const struct event_application *event)

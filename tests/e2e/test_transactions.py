@@ -2,6 +2,7 @@
 """transactions of PostgreSQL, compared with pg_stat_activity and txid_status()."""
 
 import contextlib
+import functools
 import json
 import signal
 import time
@@ -112,8 +113,8 @@ def test_idle(postgres, traced):
 
 def test_begun_before(postgres, tool):
     """Those that are open at the start: begin as in pg_stat_activity, at their ends or while they are open."""
-    with postgres.connect() as idle, postgres.connect() as ending, postgres.connect() as failing, postgres.connect() as running, \
-            postgres.connect() as failed, postgres.connect() as failed_ending:
+    named = functools.partial(postgres.connect, application_name="begun before")
+    with named() as idle, named() as ending, named() as failing, named() as running, named() as failed, named() as failed_ending:
         for one in (idle, ending, failing, failed, failed_ending):
             execute(one, "begin", "select 1")
         for one in (failed, failed_ending):
@@ -142,7 +143,7 @@ def test_begun_before(postgres, tool):
         assert "end" not in found[pids[0]] and found[pids[3]]["statements"] == 1 and found[pids[3]]["query"] == "select pg_sleep(600)"
         for one in [end] + [found[pid] for pid in (pids[0], pids[2], pids[3])]:
             assert seconds(one["begin"]) == pytest.approx(began[one["pid"]], abs=TOLERANCE)
-            assert one["user"] == "postgres"
+            assert (one["user"], one["application"]) == ("postgres", "begun before")
         running.cancel()
         while running.pgconn.get_result():
             pass
