@@ -8,7 +8,7 @@
 /* Continues enum event_type. */
 #define EVENT_LOCK_WAIT	64	/* struct event_lock: a wait begins */
 #define EVENT_LOCK_END	65	/* the same, when it ends */
-#define EVENT_LOCK_ERROR	66	/* MySQL: a statement fails; ->flags are of its last wait */
+#define EVENT_LOCK_ERROR	66	/* MySQL: an error; ->flags are of the last wait */
 
 #define LOCK_LWLOCK	0x01	/* an LWLock of PostgreSQL; ->name is its tranche */
 #define LOCK_SESSION	0x02	/* a lock of MySQL or MariaDB; ->kind is enum _thd_wait_type_e */
@@ -37,7 +37,8 @@
 
 /*
  * A wait. Map "waits" holds one per waiting thread, which is also the record that is sent; behind
- * EVENT_LOCK_WAIT are ->text_len bytes of the statement that waits, none if it could not be read.
+ * EVENT_LOCK_WAIT and EVENT_LOCK_ERROR are ->text_len bytes of the statement, none if it could not
+ * be read.
  */
 struct event_lock {
 	struct event_head head;

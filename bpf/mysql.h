@@ -322,7 +322,8 @@ PROGRAM(command_committed)
 	if (!session || !VALUE(transaction_at) || arg_commit_failed(ctx))
 		return 0;
 	t = session_transaction(session);
-	if (t->flags & TRANSACTION_COMMITTED)
+	/* A procedure may have rolled back before. */
+	if ((t->flags & TRANSACTION_OUTCOMES) == TRANSACTION_COMMITTED)
 		t->flags |= TRANSACTION_SETTLED;
 	return 0;
 }

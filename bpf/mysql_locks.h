@@ -67,7 +67,7 @@ INLINE __u32 session_failure(__u32 number)
 	return 0;
 }
 
-/* my_message_sql(number, text, flags), which the server calls for each error of a statement. */
+/* An error of a session: sent with the statement's text, as the wait was. */
 PROGRAM(session_error)
 {
 	__u32 flags = session_failure((__u32)arg_error(ctx));
@@ -77,7 +77,7 @@ PROGRAM(session_error)
 		return 0;
 	error.head.type = EVENT_LOCK_ERROR;
 	error.flags = LOCK_SESSION | flags;
-	wait_send(ctx, &error);
+	wait_announce(ctx, wait_key(0), &error);
 	return 0;
 }
 

@@ -164,6 +164,8 @@ PROGRAM(thread_signal)
 		object_save(session);
 	if (VALUE(want_sessions) && session->s.flags & SESSION_OPEN && session->s.text_len)
 		object_save_client(session, key);
+	else
+		bpf_map_delete_elem(last_clients, &key);
 	if (VALUE(want_sessions) && VALUE(transaction_at) &&
 	    transaction_is_open(session_transaction(session)))
 		object_save_transaction(session);

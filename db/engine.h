@@ -41,6 +41,7 @@
 #define TARGET_HAS_LOCKED	0x4000	/* when it had its locks .. */
 #define TARGET_HAS_LOCK_TIME	0x8000	/* .. or how long it waited for them */
 #define TARGET_HAS_ERRNO	0x10000
+#define TARGET_HAS_WAIT_ERRORS	0x20000	/* why a wait for a lock failed */
 #define TARGET_NOT_OF_ALL	0x1e000	/* which not all engines have */
 
 /*

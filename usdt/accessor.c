@@ -32,6 +32,13 @@ enum end_kind { END_RETURN, END_CALL };
  */
 enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_GLOBAL };
 
+/* What all paths so far agree on, and 4-byte members that are set to the second argument. */
+struct agreed {
+	struct value member;		/* returned, set, compared */
+	struct value half;		/* the first one .. */
+	bool halves;			/* .. of several */
+};
+
 /* Execution of one path. */
 struct state {
 	const struct arch_code *arch;
@@ -43,10 +50,9 @@ struct state {
 	bool is_null;			/* this path is taken if a tested pointer is NULL */
 	bool null_is_zero;		/* all such paths returned 0 */
 	struct value stored;		/* through the second argument */
-	/* Members set to the second argument, increased by it, and set to its low 4 bytes. */
-	struct value set, added, half;
+	struct value set, added;	/* members set to, or increased by, the second argument */
 	enum purpose purpose;
-	struct value *agreed;		/* the member that all paths so far set or compared */
+	struct agreed *agreed;		/* NULL: FIND_RESULT */
 	enum end_kind end;
 };
 
@@ -66,9 +72,9 @@ static void state_put(struct state *state, unsigned int reg, struct value value)
 /* Record @value as the member found. Return false if another path found a different one. */
 static bool state_agree(const struct state *state, const struct value *value)
 {
-	if (!state->agreed->kind)
-		*state->agreed = *value;
-	return value_same(state->agreed, value);
+	if (!state->agreed->member.kind)
+		state->agreed->member = *value;
+	return value_same(&state->agreed->member, value);
 }
 
 /* Only members behind a pointer are compared; tests for NULL are of the pointer itself. */
@@ -119,8 +125,15 @@ static bool state_store_member(struct state *state, const struct uop *op)
 	state->flags = (struct value){ 0 };	/* an addition to memory sets them */
 	if (where.kind != VALUE_MEMBER || where.argument || where.loads || op->size < 4)
 		return true;
-	if (value_is_low_argument(&what, 1, op->size))
-		member = op->size == 8 ? &state->set : &state->half;
+	if (op->size == 4 && value_is_low_argument(&what, 1, 4)) {
+		where = value_load(where, 0, 4);
+		if (!state->agreed->half.kind)
+			state->agreed->half = where;
+		state->agreed->halves |= !value_same(&state->agreed->half, &where);
+		return true;
+	}
+	if (value_is_argument(&what, 1))
+		member = &state->set;
 	else if (what.kind == VALUE_SUM && op->size == 8 && what.offset[0] == where.offset[0])
 		member = &state->added;
 	else
@@ -146,8 +159,7 @@ static bool state_store_flag(struct state *state, const struct uop *op)
 /* End a path. All paths of a setter that set a member must set the same one. */
 static bool state_end(const struct state *state)
 {
-	const struct value *member = state->set.kind ? &state->set :
-				     state->added.kind ? &state->added : &state->half;
+	const struct value *member = state->set.kind ? &state->set : &state->added;
 
 	return state->purpose != FIND_SET || !member->kind || state_agree(state, member);
 }
@@ -317,9 +329,9 @@ static int state_run(struct state *state)
 	return err == 1 && state_end(state) ? 0 : -EINVAL;
 }
 
-/* Run all paths of a body. @agreed is VALUE_UNKNOWN at first; NULL for FIND_RESULT. */
+/* Run all paths of a body. @agreed is all zero at first; NULL for FIND_RESULT. */
 static int state_execute(struct state *state, uint16_t machine, const void *code, size_t size,
-			 enum purpose purpose, struct value *agreed)
+			 enum purpose purpose, struct agreed *agreed)
 {
 	const struct arch_code *arch = arch_code_of(machine);
 
@@ -415,11 +427,13 @@ static int body_agreed(uint16_t machine, const void *code, size_t size, enum pur
 		       struct accessor *out)
 {
 	struct state state;
-	struct value agreed = { 0 };
+	struct agreed agreed = { .halves = false };
 
 	if (state_execute(&state, machine, code, size, purpose, &agreed))
 		return -EINVAL;
-	return value_describe(&agreed, out);
+	if (purpose == FIND_SET && !agreed.member.kind && !agreed.halves)
+		agreed.member = agreed.half;
+	return value_describe(&agreed.member, out);
 }
 
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out)
@@ -435,14 +449,14 @@ int accessor_body_compared(uint16_t machine, const void *code, size_t size, stru
 int accessor_body_flag(uint16_t machine, const void *code, size_t size, struct accessor *out)
 {
 	struct state state;
-	struct value agreed = { 0 };
+	struct agreed agreed = { .halves = false };
 	int64_t bits;
 
-	if (state_execute(&state, machine, code, size, FIND_FLAG, &agreed) || !agreed.kind)
+	if (state_execute(&state, machine, code, size, FIND_FLAG, &agreed) || !agreed.member.kind)
 		return -EINVAL;
-	bits = agreed.number;
-	agreed.kind = VALUE_MEMBER;
-	if (value_describe(&agreed, out))
+	bits = agreed.member.number;
+	agreed.member.kind = VALUE_MEMBER;
+	if (value_describe(&agreed.member, out))
 		return -EINVAL;
 	out->kind = ACCESSOR_FLAG;
 	out->expected = bits;

@@ -8,6 +8,7 @@
 #include "cli/format/escape.h"
 #include "cli/format/field_table.h"
 #include "cli/format/json.h"
+#include "sql/lexer.h"
 
 #define DIGITS		"0123456789"
 #define LETTERS		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -29,24 +30,24 @@ static void put_name(struct output *out, const char *name, const char *open, con
 	}
 }
 
-/* Return where the line at @p is to be broken, or NULL. A newline there is not part of it. */
-static const char *line_newline(const char *p, const char *end)
+/* Append @len bytes of a text as a line of its own. */
+static void put_line(struct output *out, const char *p, size_t len, bool truncated)
 {
-	return memchr(p, '\n', (size_t)(end - p));
+	output_string(out, "\n\t");
+	escape_terminal(out, p, len, truncated);
 }
 
-/* Append the text in lines of its own, which @broken ends as line_newline() does. */
+/* Append the text in lines of its own, each by @put. */
 static void put_text(struct output *out, const struct statement *st,
-		     const char *(*broken)(const char *p, const char *end))
+		     void (*put)(struct output *out, const char *p, size_t len, bool truncated))
 {
-	const char *p = st->text ? st->text : "", *end = p + st->text_len, *line;
+	const char *p = st->text ? st->text : "", *end = p + st->text_len, *newline;
 
 	do {
-		line = broken(p, end);
-		output_string(out, "\n\t");
-		escape_terminal(out, p, (size_t)((line ? line : end) - p), !line && st->truncated);
-		p = line ? line + (*line == '\n') : end;
-	} while (line);
+		newline = memchr(p, '\n', (size_t)(end - p));
+		put(out, p, (size_t)((newline ? newline : end) - p), !newline && st->truncated);
+		p = newline ? newline + 1 : end;
+	} while (newline);
 	field_query_note(out, st);
 }
 
@@ -55,14 +56,19 @@ static void put_text(struct output *out, const struct statement *st,
  * begins in the second one. It takes a level in a line, "ERROR: ", for the beginning of an entry.
  */
 
-static const char *line_level(const char *p, const char *end)
+/* As put_line(), broken before the colon of what may be a level. */
+static void put_levels(struct output *out, const char *p, size_t len, bool truncated)
 {
-	const char *newline = line_newline(p, end), *stop = newline ? newline : end;
+	size_t from = 0;
 
-	for (const char *at = p + 1; at + 1 < stop; at++)
-		if (*at == ':' && (at[1] == ' ' || at[1] == '\t') && at[-1] >= 'A' && at[-1] <= 'Z')
-			return at;
-	return newline;
+	for (size_t at = 1; at < len; at++) {
+		if (p[at] != ':' || p[at - 1] < 'A' || p[at - 1] > 'Z' ||
+		    (at + 1 < len && !lexer_is_blank(p[at + 1])))
+			continue;
+		put_line(out, p + from, at - from, false);
+		from = at;
+	}
+	put_line(out, p + from, len - from, truncated);
 }
 
 /* Return whether pgBadger accepts @client: a host, or an address, and perhaps its port. */
@@ -105,8 +111,37 @@ static void pgbadger_text(struct output *out, const struct statement *st)
 {
 	output_char(out, '\n');
 	pgbadger_line(out, st, "STATEMENT:  ");
-	put_text(out, st, line_level);
+	put_text(out, st, put_levels);
 	output_char(out, '\n');
+}
+
+/* Skip a token of PostgreSQL. Return the number of the parameter that it is, or 0. */
+static unsigned int skip_token(struct lexer *l)
+{
+	unsigned int number = 0;
+	int c = lexer_peek(l, 0);
+
+	if (c == '$' && lexer_is_digit(lexer_peek(l, 1))) {
+		for (l->pos++; lexer_is_digit(c = lexer_peek(l, 0)); l->pos++)
+			if (number <= PARAMETERS_MAX)
+				number = number * 10 + (unsigned int)(c - '0');
+		return number <= PARAMETERS_MAX ? number : 0;
+	}
+	if (c == '$' && lexer_skip_dollar(l))
+		return 0;
+	if (lexer_lower(c) == 'e' && lexer_peek(l, 1) == '\'') {
+		l->pos++;
+		lexer_skip_quoted(l, BACKSLASH_ESCAPE);
+	} else if (c == '\'' || c == '"') {
+		lexer_skip_quoted(l, c == '"' ? BACKSLASH_PLAIN : BACKSLASH_SESSION);
+	} else if (lexer_is_name_start(l, c)) {
+		lexer_skip_word(l);
+	} else if (lexer_is_digit(c)) {
+		lexer_skip_number(l);
+	} else {
+		l->pos++;
+	}
+	return 0;
 }
 
 /*
@@ -115,23 +150,22 @@ static void pgbadger_text(struct output *out, const struct statement *st)
  */
 static void pgbadger_parameters(struct output *out, const struct statement *st)
 {
-	const char *end = st->text ? st->text + st->text_len : st->text;
+	struct lexer l = { .text = (const unsigned char *)st->text, .end = st->text_len,
+			   .cut = st->truncated, .settled = true };
 	unsigned int most = 0;
 
-	for (const char *p = st->text; p < end && (p = memchr(p, '$', (size_t)(end - p)));) {
-		unsigned int number = 0;
+	while (st->text && l.pos < l.end) {
+		unsigned int number = lexer_skip_blank(&l) ? 0 : skip_token(&l);
 
-		while (++p < end && *p >= '0' && *p <= '9' && number < PARAMETERS_MAX)
-			number = number * 10 + (unsigned int)(*p - '0');
 		most = number > most ? number : most;
 	}
 	most = most < st->text_len ? most : (unsigned int)st->text_len;
-	if (most)
-		pgbadger_line(out, st, "DETAIL:  parameters: ");
+	if (!most)
+		return;
+	pgbadger_line(out, st, "DETAIL:  parameters: ");
 	for (unsigned int i = 1; i <= most; i++)
 		output_printf(out, "%s$%u = '$%u'", i > 1 ? ", " : "", i, i);
-	if (most)
-		output_char(out, '\n');
+	output_char(out, '\n');
 }
 
 static void pgbadger_error(struct output *out, const struct statement *st)
@@ -164,7 +198,7 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 	pgbadger_line(out, st, "LOG:  duration: ");
 	output_fixed(out, st->duration_ns, 6);
 	output_string(out, st->prepare ? " ms  parse <unnamed>: " : " ms  statement: ");
-	put_text(out, st, line_level);
+	put_text(out, st, put_levels);
 	output_char(out, '\n');
 	pgbadger_parameters(out, st);
 }
@@ -262,7 +296,7 @@ static void slowlog_statement(struct output *out, const struct statement *st)
 	slowlog_numbers(out, st, mysql);
 	json_number(out, "\nSET timestamp=", st->wall_ns / 1000000000);
 	output_char(out, ';');
-	put_text(out, st, line_newline);
+	put_text(out, st, put_line);
 	output_string(out, ";\n");
 }
 

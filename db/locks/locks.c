@@ -349,7 +349,8 @@ static bool waiter_went_on(struct locks *l, const struct lock_waiter *w)
 	char *text;
 	int n;
 
-	if (!w->session || !self->text || !locks_may_read(l, begun, *spent_us))
+	if (!(target->has & TARGET_HAS_WAIT_ERRORS) || !w->session || !self->text ||
+	    !locks_may_read(l, begun, *spent_us))
 		return false;
 	text = malloc(self->len);
 	n = text ? object_query(&owner, w->session, &target->places.object, text, self->len, &len) :
@@ -368,9 +369,10 @@ static void locks_release(struct locks *l, struct lock_waiter *w)
 {
 	struct event_lock ended = w->event;
 
-	if (!(ended.flags & LOCK_FAILED) && waiter_went_on(l, w))
-		ended.flags |= LOCK_GRANTED;
 	ended.duration_ns = w->ended_ns - ended.start_ns;
+	if (!(ended.flags & LOCK_FAILED) && ended.duration_ns >= l->config.threshold_ns &&
+	    waiter_went_on(l, w))
+		ended.flags |= LOCK_GRANTED;
 	locks_report(l, &ended, w, false);
 	lock_waits_drop(&l->waiting, w);
 }
@@ -399,12 +401,28 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 		lock_waits_drop(&l->waiting, w);
 }
 
-/* The statement of the thread of @event has failed; so has its wait, if it has just ended. */
+/* Return whether @event, an error, is of the statement that has waited as @w. */
+static bool waiter_is_of(const struct lock_waiter *w, const struct event_lock *event)
+{
+	const char *text = w->text ? w->text : w->info.self.text;
+	size_t len = w->text ? w->event.text_len : w->info.self.len;
+	bool cut = w->text ? w->event.flags & LOCK_CUT : w->info.self.cut;
+
+	if (!text || !event->text_len || event->pid != w->event.pid ||
+	    event->start_ns - w->ended_ns > HOLD_NS)
+		return false;
+	if (len > event->text_len && event->flags & LOCK_CUT)
+		len = event->text_len;
+	return len <= event->text_len && (cut || len == event->text_len) &&
+	       !memcmp(text, event + 1, len);
+}
+
+/* The statement of @event has failed; so has its wait, if it has just ended. */
 static void locks_failed(struct locks *l, const struct event_lock *event)
 {
 	struct lock_waiter *w = lock_waits_of(&l->waiting, event->tid);
 
-	if (!w || !w->ended_ns || event->pid != w->event.pid)
+	if (!w || !w->ended_ns || !waiter_is_of(w, event))
 		return;
 	w->event.flags |= event->flags & (LOCK_FAILED | LOCK_DEADLOCK | LOCK_TIMEOUT | LOCK_KILLED);
 	locks_release(l, w);
@@ -413,7 +431,8 @@ static void locks_failed(struct locks *l, const struct event_lock *event)
 /* Return whether @event begins a further slice of the wait @w, which goes on then. */
 static bool locks_go_on(struct locks *l, struct lock_waiter *w, const struct event_lock *event)
 {
-	if (!(event->flags & LOCK_MORE) || event->pid != w->event.pid)
+	if (!(event->flags & LOCK_MORE) || event->pid != w->event.pid || !w->event.relation ||
+	    event->kind != LOCK_WAITS_METADATA || w->event.kind != LOCK_WAITS_METADATA)
 		return false;
 	w->ended_ns = 0;
 	w->slice_ns = event->start_ns;
@@ -621,13 +640,17 @@ void locks_drain(struct locks *l)
 		const struct target *target = locks_target(l, w->event.target_id);
 
 		next = w->next;
-		if (!target || target->paused_ns)
+		if (target && target->paused_ns && w->ended_ns)
+			locks_release(l, w);
+		else if (!target || target->paused_ns)
 			lock_waits_drop(&l->waiting, w);
 	}
 	locks_overdue(l);
 	/* The probe is hit before the backend is in the lock's wait queue: try again. */
 	l->resolving = false;
 	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
+		if (w->ended_ns)
+			continue;
 		if (w->tries)
 			waiter_resolve(l, w, false);
 		l->resolving |= w->tries > 0;

@@ -7,21 +7,26 @@
 /*
  * MySQL and MariaDB notify their thread scheduler of each wait by thd_wait_begin() and
  * thd_wait_end(), whichever scheduler is in use. MDL_context::find_deadlock() is called before each
- * wait for a metadata lock. What becomes of a wait is told by the error of its statement only.
+ * wait for a metadata lock. What becomes of a wait is told by an error of its statement only.
  */
-#define SESSION_WAIT(symbol)                                                                \
-	{                                                                                   \
-		.step = "start", .program = "session_wait", .function = symbol,             \
-		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
-				    { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }, \
-				    { .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)" }, \
-				    { .name = "arg_text",                                   \
-				      .spec = "8@{_Z16thd_query_unsafeP3THD}(%arg0)" },     \
-				    { .name = "arg_length",                                 \
-				      .spec = "8@{thd_query_string+8}(%arg0)" },            \
-				    { .name = "arg_length",                                 \
-				      .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)" }),  \
-	}
+#define TEXT_OF_SESSION \
+	{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
+	{ .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)" }, \
+	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%arg0)" }, \
+	{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)" }, \
+	{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)" }
+
+#define SESSION_WAIT(symbol) \
+	{ .step = "start", .program = "session_wait", .function = symbol, \
+	  .args = ENGINE_ARGS(TEXT_OF_SESSION, \
+			      { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }) }
+
+/* THD::raise_condition(): an error of a statement, also one that is handled. */
+#define SESSION_ERROR(symbol, number) \
+	{ .step = "error", .program = "session_error", .function = symbol, .optional = true, \
+	  .has = TARGET_HAS_WAIT_ERRORS, \
+	  .args = ENGINE_ARGS(TEXT_OF_SESSION, \
+			      { .name = "arg_error", .spec = number, .fallback = -1 }) }
 
 static const struct engine_probe mysql_probes[] = {
 	{ .step = "done", .program = "lock_done", .function = "thd_wait_end" },
@@ -31,11 +36,11 @@ static const struct engine_probe mysql_probes[] = {
 		.function = "_ZN11MDL_context13find_deadlockEv", .optional = true,
 		.args = ENGINE_ARGS({ .name = "arg_context", .spec = "8@%arg0", .fallback = -1 }),
 	},
-	{
-		.step = "error", .program = "session_error", .function = "my_message_sql",
-		.optional = true,
-		.args = ENGINE_ARGS({ .name = "arg_error", .spec = "4@%arg0", .fallback = -1 }),
-	},
+	/* MariaDB's argument is an object whose class begins as that of the Diagnostics_area. */
+	SESSION_ERROR("_ZN3THD15raise_conditionEPK13Sql_condition",
+		      "4@{thd_get_error_number:inner}(%arg1)"),
+	SESSION_ERROR("_ZN3THD15raise_conditionEjPKcN13Sql_condition19enum_severity_levelES1_b",
+		      "4@%arg1"),
 	SESSION_WAIT("thd_wait_begin"),
 	SESSION_WAIT("_Z14thd_wait_beginP3THDi"),
 };

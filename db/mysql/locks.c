@@ -70,7 +70,8 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	}
 	info->session = session;
 	lock_reader_backend(&r, session, &info->self);
-	if (query->identify && session && places->own_context < 0)
+	if (query->identify && session && places->own_context < 0 &&
+	    query->places->object.context >= 0)
 		lock_reader_sessions(&r, learn_context, &r);
 	if (query->identify && session)
 		object_read_who(&r.memory, &query->places->object, session, &places->own_context,

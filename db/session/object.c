@@ -131,5 +131,5 @@ int object_who(const struct object_owner *owner, uint64_t object,
 		return err;
 	object_read_who(&memory, places, object, &own, who);
 	process_memory_close(&memory);
-	return 0;
+	return own < 0 ? -ENOENT : 0;
 }

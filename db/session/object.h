@@ -50,7 +50,10 @@ struct object_owner {
 int object_query(const struct object_owner *owner, uint64_t object,
 		 const struct object_places *places, char *text, size_t size, size_t *len);
 
-/* Call object_read_who() for process @owner. Return 0, -ENOENT or -errno. */
+/*
+ * Call object_read_who() for process @owner. Return 0, or -errno; -ENOENT also if it runs a
+ * procedure as its definer.
+ */
 int object_who(const struct object_owner *owner, uint64_t object,
 	       const struct object_places *places, struct who *who);
 

@@ -160,17 +160,20 @@ def test_pgbadger_shows_each_text(tmp_path):
     """A level in a text is no other entry, and parameters stay."""
     made = Made()
     session = made.session(made.server())
-    texts = [f"select '{level}:{blank}x' as {level.lower()}{len(blank)}" for level in LEVELS for blank in (" ", "  ", "\t")]
-    texts += ["select * from accounts where aid = $1 and (bid = $2 or bid = $11)", "select $1", "select '$' as no_parameter"]
+    texts = [f"select '{level}:{blank}x' as {level.lower()}{ord(blank[-1])}{len(blank)}" for level in LEVELS for blank in (" ", "  ", "\t", "\r", "\v")]
+    texts += ["select * from accounts where aid = $1 and (bid = $2 or bid = $11)", "select $1", "select '$' as no_parameter",
+              "select 'costs $5' as none, $$ $6 $$ as quoted, a$7 as name, e'\\' $8' /* $9 */ -- $10"]
     for n, text in enumerate(texts):
         made.statement(session, text, ms=n + 1)
+    made.statement(session, "select 1 as truncated /* ERROR:", ms=1000, length=5000)
     report = pgbadger(printed(Replayed(made, "-m", "0", "--format", "pgbadger")), tmp_path)
     groups = report["normalyzed_info"]["postgres"]
-    assert sum(one["count"] for one in groups.values()) == len(texts)
+    assert sum(one["count"] for one in groups.values()) == len(texts) + 1
     shown = re.sub(r"\s+", "", " ".join(groups))
-    for text in texts[:3 * len(LEVELS)]:
+    for text in texts[:5 * len(LEVELS)]:
         assert re.sub(r"'.*'", "?", text).replace(" ", "") in shown, (text, list(groups))
     assert {"select * from accounts where aid = ? and (bid = ? or bid = ?);", "select ?;", "select ? as no_parameter;"} <= set(groups)
+    assert any("truncated" in one for one in groups) and not any("??" in one for one in groups), list(groups)
 
 
 HOSTILE_PG = [

@@ -189,17 +189,23 @@ def errno_of(client, text):
 OUTCOMES = {0: "granted", 1205: "timeout", 1213: "deadlock", 1317: "killed"}
 
 
+@pytest.mark.calm
 def test_outcomes_of_waits(server, tool):
     """What became of a wait is what its client is told of the statement."""
     traced = tool("locks", "mysql", "-m", "100", "-p", server.pid, "--json", kind=Locks)
     told = {}
 
-    def waits(client, text, end, ms=300):
-        """Runs it; end() is called while it waits."""
-        thread = threading.Thread(target=lambda: told.__setitem__(text, errno_of(client, text)))
+    def run_all(client, *texts):
+        for text in texts:
+            told[text] = errno_of(client, text)
+
+    def waits(client, text, end=None, *more):
+        """Runs it, and more at once; end() is called when it has waited long enough to be shown."""
+        thread = threading.Thread(target=run_all, args=(client, text, *more))
         thread.start()
-        time.sleep(ms / 1000)
-        end()
+        if end:
+            wait_for(lambda: any(one.get("query") == text and one["duration_ms"] >= 150 for one in traced.ask()), what="the wait")
+            end()
         return thread
 
     with server.connect(database="shop") as holds, server.connect(database="shop") as works, server.connect() as kills:
@@ -209,12 +215,18 @@ def test_outcomes_of_waits(server, tool):
         works.query("set innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
         holds.query("begin")
         holds.query("update slots set n = 2 where id = 1")
-        waits(works, "update slots set n = 3 where id = 1 /* times out */", lambda: None).join()
-        waits(works, "alter table slots add column more int /* times out */", lambda: None).join()
+        waits(works, "update slots set n = 3 where id = 1 /* times out */").join()
+        waits(works, "alter table slots add column more int /* times out */").join()
         works.query("set innodb_lock_wait_timeout = 60, lock_wait_timeout = 60")
         waits(works, "update slots set n = 3 where id = 1 /* is killed */", lambda: kills.query(f"kill query {number}")).join()
         waits(works, "alter table slots add column more int /* is killed */", lambda: kills.query(f"kill query {number}")).join()
-        waits(works, "update slots set n = 3 where id = 1 /* gets it */", lambda: holds.query("commit")).join()
+        # The error of another statement is not one of the wait before.
+        kills.query("begin")
+        kills.query("update shop.slots set n = 2 where id = 2")
+        waits(works, "update slots set n = 3 where id = 1 /* gets it */", lambda: holds.query("commit"),
+              "select * from slots where id = 2 for update nowait").join()
+        assert told.pop("select * from slots where id = 2 for update nowait") in (1205, 3572)
+        kills.query("rollback")
         holds.query("select get_lock('named', 1)")
         waits(works, "select get_lock('named', 60) /* gets it */", lambda: holds.query("select release_lock('named')")).join()
         # Of a deadlock either may be the victim.
@@ -222,7 +234,7 @@ def test_outcomes_of_waits(server, tool):
             one.query("begin")
             one.query(f"update slots set n = 4 where id = {id}")
         thread = waits(works, "update slots set n = 5 where id = 1 /* first */", lambda: None)
-        waits(holds, "update slots set n = 5 where id = 2 /* second */", lambda: None, 0).join()
+        waits(holds, "update slots set n = 5 where id = 2 /* second */").join()
         holds.query("rollback")
         thread.join()
         works.query("rollback")
