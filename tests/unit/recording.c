@@ -212,7 +212,8 @@ static void random_rows(struct statement *s)
 		return;
 	s->has_rows = !s->failed;
 	s->rows = random_number(64);
-	*(random_below(2) ? &s->sent : &s->affected) = s->rows;
+	s->has_affected = random_below(2);
+	*(s->has_affected ? &s->affected : &s->sent) = s->rows;
 }
 
 static void random_error(struct statement *s)
