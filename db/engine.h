@@ -42,7 +42,9 @@
 #define TARGET_HAS_LOCK_TIME	0x8000	/* .. or how long it waited for them */
 #define TARGET_HAS_ERRNO	0x10000
 #define TARGET_HAS_WAIT_ERRORS	0x20000	/* why a wait for a lock failed */
-#define TARGET_NOT_OF_ALL	0x1e000	/* which not all engines have */
+/* Those that not all engines have. */
+#define TARGET_NOT_OF_ALL \
+	(TARGET_HAS_EXAMINED | TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME | TARGET_HAS_ERRNO)
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same

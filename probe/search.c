@@ -14,6 +14,7 @@
 #include "usdt/site.h"
 
 #define SKIPPED_MAX	2048
+#define REFUSED_MAX	64	/* sites of a probe of which others are traced */
 
 /* Return why the probe site of @note cannot be traced, or NULL. */
 static const char *request_refusal(const struct request_ctx *ctx, const struct usdt_site *note)
@@ -31,11 +32,23 @@ static const char *request_refusal(const struct request_ctx *ctx, const struct u
 static int request_leave_out(struct request_ctx *ctx)
 {
 	/* A site of a malicious file takes milliseconds. */
-	if (ctx->skipped++ == SKIPPED_MAX)
+	if (ctx->skipped++ >= SKIPPED_MAX)
 		return request_too_many(ctx, "probes that cannot be traced", SKIPPED_MAX);
 	ctx->config->skipped(ctx->config->arg, ctx->error);
 	error_clear(ctx->error);
 	return 0;
+}
+
+/* Refuse the site of @note; name it if @others of its probe are traced. Return -EINVAL. */
+static int request_refuse_note(struct request_ctx *ctx, const struct usdt_site *note,
+			       const char *why, bool others)
+{
+	struct request_site site = { .provider = note->provider, .name = note->name };
+	char what[32] = "";
+
+	if (others)
+		snprintf(what, sizeof(what), "site 0x%llx", (unsigned long long)note->vaddr);
+	return request_refuse(ctx, &site, what, why);
 }
 
 /*
@@ -44,33 +57,40 @@ static int request_leave_out(struct request_ctx *ctx)
  */
 static int request_add_probe(struct request_ctx *ctx, const struct probe_site *sites, size_t count)
 {
-	const char **why = calloc(count + 1, sizeof(*why));
-	size_t good = 0;
+	struct {
+		const struct usdt_site *note;
+		const char *why;
+	} refused[REFUSED_MAX];
+	size_t nrefused = 0;
 	int err = 0;
 
-	if (!why)
-		return error_set(ctx->error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	for (size_t i = 0; i < count; i++) {
-		why[i] = request_refusal(ctx, &sites[i].site);
-		good += !why[i];
-	}
 	for (size_t i = 0; !err && i < count; i++) {
 		const struct usdt_site *note = &sites[i].site;
 		struct request_site site = {
 			note->provider, note->name, note->args, note->vaddr,
 			{ .offset = note->offset, .semaphore = note->semaphore_offset },
 		};
-		char what[32] = "";
+		const char *why = request_refusal(ctx, note);
 
-		if (good && why[i])
-			snprintf(what, sizeof(what), "site 0x%llx",
-				 (unsigned long long)note->vaddr);
-		err = why[i] ? request_refuse(ctx, &site, what, why[i]) :
-			       request_add_site(ctx, &site);
-		if (good && why[i])
-			err = request_leave_out(ctx);
+		if (!why) {
+			err = request_add_site(ctx, &site);
+		} else if (nrefused == REFUSED_MAX) {
+			ctx->skipped += REFUSED_MAX;
+			err = request_refuse_note(ctx, note, why, false);
+		} else {
+			refused[nrefused].note = note;
+			refused[nrefused++].why = why;
+		}
 	}
-	free(why);
+	if (!err && nrefused == count) {
+		/* The probe counts as one that is left out. */
+		ctx->skipped += (unsigned int)nrefused - 1;
+		return request_refuse_note(ctx, refused[0].note, refused[0].why, false);
+	}
+	for (size_t i = 0; !err && i < nrefused; i++) {
+		request_refuse_note(ctx, refused[i].note, refused[i].why, true);
+		err = request_leave_out(ctx);
+	}
 	return err;
 }
 

@@ -275,6 +275,7 @@ static void slowlog_numbers(struct output *out, const struct statement *st, bool
 
 static void slowlog_statement(struct output *out, const struct statement *st)
 {
+	/* The products' logs differ, and a recording has no more of a product than its names. */
 	bool mysql = !strcmp(st->server->otel_system, "mysql");
 	char time[JSON_TIME];
 

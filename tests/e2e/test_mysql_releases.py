@@ -28,7 +28,7 @@ TEXTS = [
     "select count(*) from goods; select * from nowhere; select 3", "signal sqlstate '45000' set mysql_errno = 30001",
     "select price + 1, count(*) from goods group by price + 1 order by 2", "analyze table goods", "show tables",
 ]
-# The part that the log has, of MySQL without "Errno" for what it could not parse: that is not in the log.
+# An entry of the slow log; only MySQL's has "Errno", and none for what it could not parse.
 ENTRY = re.compile(rb"^# Query_time: [\d.]+ +Lock_time: (?P<locked>[\d.]+) +Rows_sent: (?P<sent>\d+) +Rows_examined: (?P<examined>\d+)"
                    rb"(?: Thread_id: \d+ Errno: (?P<errno>\d+) [^\n]*)?\n(?:# [^\n]*\n)*(?:use [^\n]*;\n)?SET timestamp=\d+;\n(?P<text>.*?);\n",
                    re.M | re.S)
