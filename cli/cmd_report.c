@@ -58,6 +58,18 @@ static struct report *cmd_report_new(struct cmd_report *cmd, uint64_t since_ns, 
 	return report_new(&config);
 }
 
+/* Add all events once. Return 0 or -errno. */
+static int cmd_report_drain(struct cmd_report *cmd)
+{
+	int ret;
+
+	do
+		ret = replay_drain(cmd->replay, UINT64_MAX);
+	while (ret > 0);
+	replay_running(cmd->replay);
+	return ret;
+}
+
 /* Add all events. Return 0 or -errno. */
 static int cmd_report_read(struct cmd_report *cmd, uint64_t since_ns, uint64_t until_ns)
 {
@@ -77,10 +89,14 @@ static int cmd_report_read(struct cmd_report *cmd, uint64_t since_ns, uint64_t u
 
 	if (ret)
 		return ret;
-	do
-		ret = replay_drain(cmd->replay, UINT64_MAX);
-	while (ret > 0);
-	replay_running(cmd->replay);
+	ret = cmd_report_drain(cmd);
+	if (ret)
+		return ret;
+	ret = report_again(cmd->report);
+	if (ret)
+		return ret;
+	replay_rewind(cmd->replay);
+	ret = cmd_report_drain(cmd);
 	replay_summary(cmd->replay, &summary, false);
 	report_losses(cmd->report, &summary);
 	return ret;

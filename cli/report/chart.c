@@ -15,18 +15,14 @@
 #define SPARK_WIDTH	REPORT_COLUMNS
 #define SPARK_HEIGHT	32
 
-/* Columns of times that were seen. */
 struct view {
-	unsigned int begin, count;
-	const struct report_column *columns;	/* the first one that was seen */
+	unsigned int count;
+	const struct report_column *columns;
 };
 
 static struct view view_of(const struct report *r)
 {
-	struct view view = { report_axis_begin(&r->axis), report_axis_count(&r->axis), NULL };
-
-	view.columns = r->columns + view.begin;
-	return view;
+	return (struct view){ r->axis.count, r->columns };
 }
 
 static unsigned int view_x(const struct view *view, unsigned int i)
@@ -39,8 +35,8 @@ static void view_axis(const struct report *r, struct output *out, unsigned int h
 	struct view view = view_of(r);
 
 	svg_time_axis(out, &(struct svg_time){
-		.from = report_axis_ms(&r->axis, view.begin),
-		.to = report_axis_ms(&r->axis, view.begin + view.count),
+		.from = report_axis_ms(&r->axis, 0),
+		.to = report_axis_ms(&r->axis, view.count),
 		.x = SVG_LEFT, .width = SVG_WIDTH, .top = TOP, .bottom = TOP + height,
 	});
 }
@@ -307,13 +303,14 @@ void report_legend(const struct report *r, struct output *out, uint64_t total_ns
 	for (unsigned int part = 0; part < REPORT_PARTS; part++) {
 		if (!sums[part])
 			continue;
-		output_printf(out, "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
+		output_printf(out, "<li data-part=\"%u\"><svg viewBox=\"0 0 10 10\" "
+			      "aria-hidden=\"true\"><rect "
 			      "class=\"p-%s\" width=\"10\" height=\"10\"/></svg>%s <b>",
-			      report_part_name(part), report_part_name(part));
+			      part, report_part_name(part), report_part_name(part));
 		report_duration(out, sums[part]);
-		output_string(out, "</b> ");
+		output_string(out, "</b> <i>");
 		output_fixed(out, permille(sums[part], total_ns), 1);
-		output_string(out, "%</li>");
+		output_string(out, "%</i></li>");
 	}
 	output_string(out, "</ul>\n");
 }
@@ -353,25 +350,10 @@ void report_bar(struct output *out, const __u64 ns[BREAKDOWN_PARTS])
 	output_string(out, "</svg>");
 }
 
-static uint64_t series_mean(const struct report_series *series, unsigned int i)
-{
-	return series->calls[i] ? series->ns[i] / series->calls[i] : 0;
-}
-
-/* Append the numbers for the script: column, calls and us in total, of columns with calls. */
-static void spark_data(struct output *out, const struct view *view,
-		       const struct report_series *series)
-{
-	output_string(out, " data-c=\"");
-	for (unsigned int i = 0; i < view->count; i++) {
-		unsigned int at = view->begin + i;
-
-		if (series->calls[at])
-			output_printf(out, "%u %u %llu,", i, series->calls[at],
-				      (unsigned long long)series->ns[at] / 1000);
-	}
-	output_char(out, '"');
-}
+/* Calls of a group in each column. */
+struct series {
+	uint64_t calls[REPORT_COLUMNS], mean[REPORT_COLUMNS];
+};
 
 static unsigned int spark_y(uint64_t value, uint64_t most)
 {
@@ -381,18 +363,18 @@ static unsigned int spark_y(uint64_t value, uint64_t most)
 }
 
 /* Append the columns of calls as an area. */
-static void spark_calls(struct output *out, const struct view *view,
-			const struct report_series *series, uint64_t most)
+static void spark_calls(struct output *out, const struct series *series, unsigned int count,
+			uint64_t most)
 {
 	unsigned int before = SPARK_HEIGHT;
 
 	svg_path(out, "sc", 0, SPARK_HEIGHT);
-	for (unsigned int i = 0; i < view->count; i++) {
-		unsigned int y = spark_y(series->calls[view->begin + i], most);
+	for (unsigned int i = 0; i < count; i++) {
+		unsigned int y = spark_y(series->calls[i], most);
 
 		if (y == before)
 			continue;
-		svg_path_to(out, 'H', i * SPARK_WIDTH / view->count);
+		svg_path_to(out, 'H', i * SPARK_WIDTH / count);
 		svg_path_to(out, 'V', y);
 		before = y;
 	}
@@ -401,37 +383,35 @@ static void spark_calls(struct output *out, const struct view *view,
 	svg_path_end(out);
 }
 
-void report_sparkline(const struct report *r, struct output *out,
-		      const struct report_series *known)
+void report_sparkline(const struct report *r, struct output *out, size_t group)
 {
-	struct view view = view_of(r);
-	struct report_series series;
+	unsigned int count = r->axis.count;
+	struct series series = { .calls = { 0 } };
 	uint64_t calls = 1, mean = 1;
 	char text[SHORT_TEXT];
 
-	if (!known || !known->axis.set)
-		return;
-	series = *known;
-	report_series_fit(&series, &r->axis);
-	for (unsigned int i = view.begin; i < view.begin + view.count; i++) {
+	for (unsigned int i = 0; i < count; i++) {
+		const struct top_entry *e = r->calls[i] ? top_find(r->calls[i], "", group) : NULL;
+
+		if (!e)
+			continue;
+		series.calls[i] = e->calls;
+		series.mean[i] = e->total_ns / e->calls;
 		calls = series.calls[i] > calls ? series.calls[i] : calls;
-		mean = series_mean(&series, i) > mean ? series_mean(&series, i) : mean;
+		mean = series.mean[i] > mean ? series.mean[i] : mean;
 	}
 	output_printf(out, "<svg class=\"spark\" viewBox=\"0 0 %u %u\" "
 		      "preserveAspectRatio=\"none\" "
 		      "role=\"img\" aria-label=\"calls, at most %llu in an interval, and their "
 		      "mean, "
-		      "at most %s\"", SPARK_WIDTH, SPARK_HEIGHT, (unsigned long long)calls,
+		      "at most %s\">", SPARK_WIDTH, SPARK_HEIGHT, (unsigned long long)calls,
 		      short_duration(text, mean));
-	spark_data(out, &view, &series);
-	output_char(out, '>');
-	spark_calls(out, &view, &series, calls);
+	spark_calls(out, &series, count, calls);
 	output_string(out, "<path class=\"sm\" d=\"");
-	for (unsigned int i = 0; i < view.count; i++)
-		if (series.calls[view.begin + i])
-			output_printf(out, "M%u %uh%u", i * SPARK_WIDTH / view.count,
-				      spark_y(series_mean(&series, view.begin + i), mean),
-				      SPARK_WIDTH / view.count + 1);
+	for (unsigned int i = 0; i < count; i++)
+		if (series.calls[i])
+			output_printf(out, "M%u %uh%u", i * SPARK_WIDTH / count,
+				      spark_y(series.mean[i], mean), SPARK_WIDTH / count + 1);
 	svg_path_end(out);
 	output_printf(out, "<rect class=\"sel\" width=\"0\" height=\"%u\"/></svg>", SPARK_HEIGHT);
 }

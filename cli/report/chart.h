@@ -18,9 +18,8 @@ void report_legend(const struct report *report, struct output *out, uint64_t tot
 /* Append a bar of the parts in @ns. */
 void report_bar(struct output *out, const __u64 ns[BREAKDOWN_PARTS]);
 
-/* Append the calls and their mean duration over time. NULL: unknown. */
-void report_sparkline(const struct report *report, struct output *out,
-		      const struct report_series *series);
+/* Append the calls and their mean duration over time, of a group as that of report_cells(). */
+void report_sparkline(const struct report *report, struct output *out, size_t group);
 
 /* Return the name of a part; static. */
 const char *report_part_name(unsigned int part);

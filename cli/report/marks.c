@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/report/marks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void report_mark_statement(struct report_mark *mark, const struct statement *s,
 			   const char *engine, uint64_t hash)
 {
@@ -47,19 +44,4 @@ void report_marks_add(struct report_marks *marks, const struct report_mark *mark
 			to = &marks->marks[i];
 	if (to->duration_ns < mark->duration_ns)
 		*to = *mark;
-}
-
-bool report_marks_map(struct report_marks *marks, const struct report_axis *old,
-		      const struct report_axis *axis)
-{
-	struct report_marks *from = malloc(REPORT_COLUMNS * sizeof(*from));
-
-	if (from)
-		memcpy(from, marks, REPORT_COLUMNS * sizeof(*from));
-	memset(marks, 0, REPORT_COLUMNS * sizeof(*marks));
-	for (unsigned int i = 0; from && i < REPORT_COLUMNS; i++)
-		for (unsigned int j = 0; j < from[i].count; j++)
-			report_marks_add(&marks[report_axis_map(old, axis, i)], &from[i].marks[j]);
-	free(from);
-	return from;
 }

@@ -42,11 +42,4 @@ void report_mark_wait(struct report_mark *mark, const struct lock_wait *wait, co
 /* Add a copy of @mark, in place of the shortest one if there is no room and that is shorter. */
 void report_marks_add(struct report_marks *marks, const struct report_mark *mark);
 
-/*
- * Move the marks of REPORT_COLUMNS columns of @old to those of @axis. Return false if there is no
- * memory: all are dropped.
- */
-bool report_marks_map(struct report_marks *marks, const struct report_axis *old,
-		      const struct report_axis *axis);
-
 #endif

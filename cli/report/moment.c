@@ -29,7 +29,7 @@ static void mark_session(const struct report *r, struct output *out, const char 
 static void mark_write(const struct report *r, struct output *out, const struct report_mark *mark,
 		       char table, size_t row)
 {
-	uint64_t from = report_axis_ms(&r->axis, report_axis_begin(&r->axis)) * 1000;
+	uint64_t from = report_axis_ms(&r->axis, 0) * 1000;
 	uint64_t us = mark->wall_ns / 1000;
 
 	if (!mark->wall_ns || (strchr("sg", table) && !report_session_known(&mark->session)))
@@ -53,7 +53,7 @@ static void mark_write(const struct report *r, struct output *out, const struct 
 /* Return the number of the group of @mark in its table; 0: it is not shown. */
 static size_t mark_group(const struct report *r, const struct report_mark *mark)
 {
-	for (size_t i = 0; i < r->nsorted && i < REPORT_GROUPS; i++)
+	for (size_t i = 0; i < r->shown; i++)
 		if (r->sorted[i]->hash == mark->hash && r->sorted[i]->engine == mark->engine)
 			return i + 1;
 	return 0;
@@ -106,5 +106,5 @@ void report_moment(const struct report *r, struct output *out)
 		      "that they wait for. The tables of statements and lock waits have the "
 		      "same.\">"
 		      "</svg><ul id=\"who\" class=\"notes\"></ul></div>\n",
-		      report_axis_count(&r->axis) * 4 - 1);
+		      r->axis.count * 4 - 1);
 }

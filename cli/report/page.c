@@ -26,10 +26,10 @@ static void page_title(const struct report *r, struct output *out)
 	output_string(out, "Database statements");
 	output_string(out, *r->host ? " on " : "");
 	html_string(out, r->host);
-	if (!r->axis.set)
+	if (!r->axis.count)
 		return;
 	output_string(out, ", ");
-	report_time(out, r->begin_ns ? r->begin_ns : r->axis.lo_ms * 1000000, true);
+	report_time(out, r->begin_ns, true);
 	output_string(out, " UTC");
 }
 
@@ -51,15 +51,18 @@ static void page_head(const struct report *r, struct output *out)
 /* The controls, which the script makes visible. */
 static void page_controls(const struct report *r, struct output *out)
 {
-	unsigned int last = r->axis.set ? report_axis_count(&r->axis) - 1 : 0;
-	uint64_t begin = !r->axis.set ? 0 :
-			 report_axis_ms(&r->axis, report_axis_begin(&r->axis));
+	unsigned int last = r->axis.count ? r->axis.count - 1 : 0;
+	uint64_t begin = r->axis.count ? report_axis_ms(&r->axis, 0) : 0;
 
 	output_printf(out, "<form id=\"controls\" role=\"search\" aria-label=\"Filter\" hidden "
-		      "data-from=\""
-		      "%llu\" data-width=\"%llu\"><label>Search <input type=\"search\" id=\"find\" "
-		      "autocomplete=\"off\"></label>", (unsigned long long)begin,
-		      (unsigned long long)(r->axis.set ? report_axis_width(&r->axis) : 1));
+		      "data-from=\"%llu\" data-width=\"%llu\" data-shift=\"%u\" data-parts=\"",
+		      (unsigned long long)begin,
+		      (unsigned long long)(r->axis.count ? report_axis_width(&r->axis) : 1),
+		      r->bucket_shift);
+	for (unsigned int part = 0; part < REPORT_PARTS; part++)
+		output_printf(out, "%s%s", part ? " " : "", report_part_name(part));
+	output_string(out, "\"><label>Search <input type=\"search\" id=\"find\" "
+		      "autocomplete=\"off\"></label>");
 	output_printf(out, "<label>From <input type=\"range\" id=\"from\" min=\"0\" max=\"%u\" "
 		      "value=\""
 		      "0\"></label><label>To <input type=\"range\" id=\"to\" min=\"0\" max=\"%u\" "
@@ -74,7 +77,7 @@ static void page_controls(const struct report *r, struct output *out)
 
 static void page_fact(struct output *out, const char *name, const char *value)
 {
-	output_printf(out, "<div><dt>%s</dt><dd>%s</dd></div>", name, value);
+	output_printf(out, "<div><dt>%s</dt><dd data-f=\"%s\">%s</dd></div>", name, name, value);
 }
 
 static void page_count(struct output *out, const char *name, uint64_t count)
@@ -130,7 +133,7 @@ static void page_facts(const struct report *r, struct output *out, const struct 
 		page_count(out, "failed waits", r->failed_waits);
 	}
 	if (r->has_losses)
-		page_count(out, "lost", lost_of(r));
+		page_count(out, "lost in all", lost_of(r));
 	output_string(out, "</dl>\n");
 }
 
@@ -151,9 +154,9 @@ static bool has_sessions(const struct report *r)
 static void page_nav(const struct report *r, struct output *out)
 {
 	output_string(out, "<nav aria-label=\"Sections\"><a href=\"#s-summary\">Summary</a>");
-	if (r->axis.set)
+	if (r->axis.count)
 		output_string(out, " <a href=\"#s-time\">Over time</a>");
-	if (r->axis.set && has_sessions(r))
+	if (r->axis.count && has_sessions(r))
 		output_string(out, " <a href=\"#s-sessions\">Sessions</a>");
 	if (r->slowest.count)
 		output_string(out, " <a href=\"#s-groups\">By fingerprint</a> <a "
@@ -172,11 +175,11 @@ static void page_header(const struct report *r, struct output *out)
 	page_origin(out, "recording", r->source);
 	page_origin(out, "threshold", r->threshold);
 	page_origin(out, "dbslower", r->version);
-	if (r->axis.set) {
+	if (r->axis.count) {
 		output_string(out, "<div><dt>time, UTC</dt><dd>");
-		report_time(out, r->begin_ns ? r->begin_ns : r->axis.lo_ms * 1000000, true);
+		report_time(out, r->begin_ns, true);
 		output_string(out, " to ");
-		report_time(out, r->end_ns ? r->end_ns : r->axis.hi_ms * 1000000, true);
+		report_time(out, r->end_ns ? r->end_ns : r->begin_ns, true);
 		output_string(out, "</dd></div>");
 	}
 	output_string(out, "</dl>\n");
@@ -195,12 +198,16 @@ static void note(struct output *out, uint64_t count, const char *text)
 
 static void page_notes(const struct report *r, struct output *out)
 {
-	uint64_t folded, beyond = r->nsorted > REPORT_GROUPS ? r->nsorted - REPORT_GROUPS : 0;
+	uint64_t folded, beyond = r->nsorted - r->shown;
 	const struct top_entry *other = top_other(r->groups, &folded);
 	const struct top_entry *all = all_of(r);
 
 	output_string(out, "<ul class=\"notes\">");
-	note(out, beyond, "fingerprints with less total time are only in the sums and charts.");
+	note(out, beyond, "fingerprints with less total time are summed up in one row.");
+	if (r->bucket_shift)
+		output_printf(out, "<li>Percentiles of a selected time have an error of at most "
+			      "%u%%.</li>\n", r->bucket_shift < 5 ? 100u >> (5 - r->bucket_shift) :
+			      100);
 	note(out, folded, "fingerprints with the least total time were summed up while the table "
 	     "of "
 	     "fingerprints was full; one that came again was counted from 0.");
@@ -333,9 +340,9 @@ void report_page(const struct report *r, struct output *out)
 	if (r->nservers)
 		report_table_servers(r, out);
 	section_close(out);
-	if (r->axis.set)
+	if (r->axis.count)
 		page_charts(r, out);
-	if (r->axis.set && has_sessions(r))
+	if (r->axis.count && has_sessions(r))
 		page_sessions(r, out);
 	if (r->slowest.count)
 		page_statements(r, out);

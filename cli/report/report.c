@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/report/cells.h"
 #include "cli/report/page.h"
 #include "cli/report/state.h"
 
@@ -28,21 +29,18 @@ struct report *report_new(const struct report_config *config)
 	r->version = copy(config->version);
 	r->source = copy(config->source);
 	r->columns = calloc(REPORT_COLUMNS, sizeof(*r->columns));
-	r->spare = calloc(REPORT_COLUMNS, sizeof(*r->spare));
 	r->marks = calloc(2 * REPORT_COLUMNS, sizeof(*r->marks));
 	r->groups = top_new(TOP_ENTRIES);
 	r->all = top_new(1);
-	if (!r->host || !r->threshold || !r->version || !r->source || !r->columns || !r->spare ||
-	    !r->marks || !r->groups || !r->all) {
+	r->rest = top_new(1);
+	if (!r->host || !r->threshold || !r->version || !r->source || !r->columns || !r->marks ||
+	    !r->groups || !r->all || !r->rest) {
 		report_free(r);
 		return NULL;
 	}
 	r->begin_ns = config->begin_ns;
 	r->end_ns = config->end_ns > config->begin_ns ? config->end_ns : 0;
-	if (r->begin_ns)
-		report_axis_include(&r->axis, r->begin_ns);
-	if (r->end_ns)
-		report_axis_include(&r->axis, r->end_ns);
+	report_axis_set(&r->axis, r->begin_ns, r->end_ns);
 	return r;
 }
 
@@ -90,22 +88,6 @@ static uint64_t within(const struct report *r, uint64_t wall_ns)
 	return r->end_ns && wall_ns > r->end_ns ? r->end_ns : wall_ns;
 }
 
-static void include(struct report *r, uint64_t wall_ns)
-{
-	struct report_axis old = r->axis;
-	struct report_column *columns = r->spare;
-
-	if (!report_axis_include(&r->axis, wall_ns))
-		return;
-	report_columns_map(columns, r->columns, &old, &r->axis);
-	memset(r->columns, 0, REPORT_COLUMNS * sizeof(*r->columns));
-	r->spare = r->columns;
-	r->columns = columns;
-	if (!report_marks_map(r->marks, &old, &r->axis) ||
-	    !report_marks_map(r->marks + REPORT_COLUMNS, &old, &r->axis))
-		r->no_memory++;
-}
-
 /* Add @ns of each part, or of an unknown one, to a column, in the proportion of @share to all. */
 static void add_parts(struct report_column *column, const struct statement *s, double share)
 {
@@ -144,47 +126,30 @@ static void add_load(struct report *r, const struct statement *s, uint64_t from,
 	}
 }
 
-/* Return the column in which @s ended. */
-static unsigned int add_time(struct report *r, const struct statement *s)
+/* Count @s in the column in which it ended; @group is its index in ->sorted, or REPORT_GROUPS. */
+static void add_time(struct report *r, const struct statement *s, size_t group, unsigned int at)
 {
-	uint64_t end = s->wall_ns + s->duration_ns, from = within(r, s->wall_ns);
-	struct report_column *column;
-	unsigned int at;
+	struct report_column *column = &r->columns[at];
+	const struct top_call call = {
+		.engine = "", .hash = group, .fingerprint = "", .duration_ns = s->duration_ns,
+		.rows = s->has_rows ? s->rows : 0, .failed = s->failed, .why = s->why,
+	};
 
-	end = within(r, end < s->wall_ns ? s->wall_ns : end);
-	include(r, from);
-	include(r, end);
-	at = report_axis_column(&r->axis, end);
-	column = &r->columns[at];
 	column->cells[report_row(s->duration_ns)]++;
 	column->calls++;
 	column->errors += s->failed;
 	column->total_ns += s->duration_ns;
 	column->max_ns = s->duration_ns > column->max_ns ? s->duration_ns : column->max_ns;
-	add_load(r, s, from, end);
-	return at;
-}
-
-static void add_series(struct report *r, const struct top_call *call, unsigned int column)
-{
-	void **extra = top_extra(r->groups, call->engine, call->hash);
-	struct report_series *series;
-
-	if (!extra)
-		return;
-	if (!*extra)
-		*extra = calloc(1, sizeof(*series));
-	series = *extra;
-	if (!series)
-		return;
-	report_series_fit(series, &r->axis);
-	series->calls[column]++;
-	series->ns[column] += call->duration_ns;
+	if (!r->calls[at])
+		r->calls[at] = top_new(REPORT_GROUPS + 1);
+	r->no_memory += !r->calls[at] || top_add(r->calls[at], &call);
 }
 
 /* Keep @s if it is one of the slowest, of all or of those that ended at its time. */
-static void keep_statement(struct report *r, const struct statement *s, const struct top_call *call)
+static void keep_statement(struct report *r, const struct statement *s, const struct top_call *call,
+			   size_t group)
 {
+	uint64_t end = s->wall_ns + s->duration_ns, from = within(r, s->wall_ns);
 	int at = report_longest_add(&r->slowest, s->duration_ns);
 	struct report_mark mark;
 	unsigned int column;
@@ -194,11 +159,46 @@ static void keep_statement(struct report *r, const struct statement *s, const st
 		report_keep_statement(&r->statements[at], s, call->engine, call->hash);
 		r->statement_marks[at] = mark;
 	}
-	if (!s->wall_ns)
+	if (!s->wall_ns || !r->axis.count)
 		return;
-	column = add_time(r, s);
-	add_series(r, call, column);
+	end = within(r, end < s->wall_ns ? s->wall_ns : end);
+	column = report_axis_column(&r->axis, end);
+	add_time(r, s, group, column);
+	add_load(r, s, from, end);
 	report_marks_add(&r->marks[column], &mark);
+}
+
+/* Return the index of the group of @call in ->sorted; REPORT_GROUPS: it is not shown. */
+static size_t group_of(const struct report *r, const struct top_call *call)
+{
+	for (size_t i = 0; i < r->shown; i++)
+		if (r->sorted[i]->hash == call->hash && r->sorted[i]->engine == call->engine)
+			return i;
+	return REPORT_GROUPS;
+}
+
+/* Count @call in the only group of @top. */
+static void add_all(struct top *top, const struct top_call *call)
+{
+	struct top_call one = *call;
+
+	one.text = NULL;
+	one.fingerprint = one.engine = "";
+	one.database = NULL;
+	one.hash = 0;
+	top_add(top, &one);
+}
+
+/* Add @s again: what is shown of it. */
+static void show_statement(struct report *r, const struct statement *s, const struct top_call *call)
+{
+	size_t group = group_of(r, call);
+
+	r->running += s->running;
+	r->undated += !s->wall_ns;
+	if (group == REPORT_GROUPS)
+		add_all(r->rest, call);
+	keep_statement(r, s, call, group);
 }
 
 void report_statement(struct report *r, const struct statement *statement)
@@ -211,7 +211,7 @@ void report_statement(struct report *r, const struct statement *statement)
 		.rows = s.has_rows ? s.rows : 0, .failed = s.failed, .why = s.why,
 	};
 
-	r->transactions += !!s.transaction;
+	r->transactions += s.transaction && r->again;
 	if (s.transaction)
 		return;
 	s.duration_ns = s.duration_ns < DURATION_MAX ? s.duration_ns : DURATION_MAX;
@@ -219,40 +219,58 @@ void report_statement(struct report *r, const struct statement *statement)
 	call.hash = fingerprint_make(s.server->engine->dialect, s.text ? s.text : "",
 				     s.text ? s.text_len : 0, s.truncated, r->fingerprint,
 				     sizeof(r->fingerprint)).hash;
-	r->running += s.running;
+	if (r->again) {
+		show_statement(r, &s, &call);
+		return;
+	}
 	r->no_memory += !!top_add(r->groups, &call);
-	r->undated += !s.wall_ns;
-	keep_statement(r, &s, &call);
-	call.text = NULL;
-	call.fingerprint = "";
-	call.database = NULL;
-	call.hash = 0;
-	call.engine = "";
-	top_add(r->all, &call);
+	add_all(r->all, &call);
+}
+
+int report_again(struct report *r)
+{
+	r->again = true;
+	r->sorted = top_sort(r->groups, TOP_TOTAL, &r->nsorted);
+	r->shown = !r->sorted ? 0 : r->nsorted < REPORT_GROUPS ? r->nsorted : REPORT_GROUPS;
+	return r->sorted || !r->nsorted ? 0 : -ENOMEM;
+}
+
+static void add_wait_time(struct report *r, const struct lock_wait *wait, unsigned int at)
+{
+	struct report_column *column = &r->columns[at];
+
+	column->waits++;
+	column->wait_ns += wait->duration_ns;
+	column->deadlocks += !!(wait->event->flags & LOCK_DEADLOCK);
+	column->failed_waits += !!(wait->event->flags & LOCK_FAILED);
 }
 
 void report_wait(struct report *r, const struct lock_wait *wait)
 {
 	const char *engine = engine_name(r, wait->server->product);
 	uint64_t end = wait->wall_ns + wait->duration_ns;
-	int at = report_longest_add(&r->longest, wait->duration_ns);
 	struct report_mark mark;
+	unsigned int column;
+	int at;
 
+	if (!r->again)
+		return;
 	r->nwaits++;
 	r->wait_ns += wait->duration_ns;
 	r->deadlocks += !!(wait->event->flags & LOCK_DEADLOCK);
 	r->failed_waits += !!(wait->event->flags & LOCK_FAILED);
 	report_mark_wait(&mark, wait, engine);
+	at = report_longest_add(&r->longest, wait->duration_ns);
 	if (at >= 0) {
 		report_keep_wait(&r->waits[at], wait, engine);
 		r->wait_marks[at] = mark;
 	}
-	if (!wait->wall_ns)
+	if (!wait->wall_ns || !r->axis.count)
 		return;
 	end = within(r, end < wait->wall_ns ? wait->wall_ns : end);
-	include(r, within(r, wait->wall_ns));
-	include(r, end);
-	report_marks_add(&r->marks[REPORT_COLUMNS + report_axis_column(&r->axis, end)], &mark);
+	column = report_axis_column(&r->axis, end);
+	add_wait_time(r, wait, column);
+	report_marks_add(&r->marks[REPORT_COLUMNS + column], &mark);
 }
 
 void report_losses(struct report *r, const struct summary *summary)
@@ -280,9 +298,7 @@ int report_write(struct report *r, struct output *out)
 {
 	int err;
 
-	r->sorted = top_sort(r->groups, TOP_TOTAL, &r->nsorted);
-	if (!r->sorted && r->nsorted)
-		return -ENOMEM;
+	r->bucket_shift = report_cells_shift(r);
 	report_longest_sort(&r->slowest, r->slowest_order);
 	report_longest_sort(&r->longest, r->longest_order);
 	report_page(r, out);
@@ -310,8 +326,10 @@ void report_free(struct report *r)
 		free(r->damages[i]);
 	top_free(r->groups);
 	top_free(r->all);
+	top_free(r->rest);
+	for (unsigned int i = 0; i < REPORT_COLUMNS; i++)
+		top_free(r->calls[i]);
 	free(r->columns);
-	free(r->spare);
 	free(r->marks);
 	free(r->host);
 	free(r->threshold);

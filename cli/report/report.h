@@ -27,8 +27,7 @@ struct report_config {
 	const char *threshold;		/* in words */
 	const char *version;		/* of dbslower */
 	const char *source;		/* the name of the recording */
-	/* Of the recording. Else the page shows the time of all statements and waits. */
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns;	/* of the recording; without, nothing is over time */
 };
 
 /* Create an empty report. report_free() frees it. NULL: no memory. */
@@ -40,11 +39,15 @@ void report_server(struct report *report, const char *engine, const char *versio
 
 /*
  * Add a statement that has ended, or one that was running when the recording ended. Transactions
- * are only counted.
+ * are only counted. All are added twice: first to find the fingerprints that the page shows, then,
+ * after report_again(), as what it shows of them.
  */
 void report_statement(struct report *report, const struct statement *statement);
 
-/* Add a lock wait. Its target may be NULL: an unknown server. */
+/* Return 0, or -ENOMEM: no fingerprint is shown. */
+int report_again(struct report *report);
+
+/* Add a lock wait; before report_again() it is ignored. */
 void report_wait(struct report *report, const struct lock_wait *wait);
 
 /* Set the losses: the counts of the last call are shown. */

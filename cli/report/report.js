@@ -7,26 +7,35 @@
 	const controls = $('controls'), find = $('find'), from = $('from'), to = $('to');
 	const last = Number(from.max), columns = last + 1;
 
-	// Rows with what decides whether they are shown.
+	// Rows with what decides whether they are shown, and the numbers of their cells, see cells.h.
 	const rows = all('#groups, #statements, #waits, #intervals').flatMap(table =>
-		[...table.tBodies[0].rows].map(tr => {
-			const spark = tr.querySelector('.spark');
-			return {
-				tr, table: table.id, text: tr.textContent.toLowerCase(),
-				begin: Number(tr.dataset.b ?? -1), end: Number(tr.dataset.e ?? -1),
-				calls: spark?.dataset.c.split(',').filter(Boolean).map(c => c.split(' ').map(Number)),
-				own: [2, 3, 4].map(i => [tr.cells[i]?.textContent, tr.cells[i]?.dataset.v]),
-			};
-		}));
+		[...table.tBodies[0].rows].map(tr => ({
+			tr, table: tr.id === 'rest' ? 'rest' : table.id, text: tr.textContent.toLowerCase(),
+			begin: Number(tr.dataset.b ?? -1), end: Number(tr.dataset.e ?? -1),
+			cells: (tr.dataset.c ?? '').split(',').filter(Boolean).map(cell => cell.split(';').map(list =>
+				list.split(' ').filter(Boolean).map(number => parseInt(number, 36)))),
+			own: [...tr.cells].map(td => [[...td.childNodes], td.dataset.v]),
+		})));
+	const of_table = (...names) => rows.filter(row => names.includes(row.table));
+	const groups = of_table('groups', 'rest'), intervals = of_table('intervals');
+	const facts = all('[data-f]').map(dd => [dd, dd.textContent]), legend = all('[data-part]');
+	const parts = controls.dataset.parts.split(' ');
 
 	// Three digits, not rounded but cut.
-	function duration(us) {
-		for (const [size, unit] of [[3.6e9, 'h'], [1e6, 's'], [1e3, 'ms']])
-			if (us >= size) {
-				const digits = us < size * 10 ? 2 : us < size * 100 ? 1 : 0, power = 10 ** digits;
-				return (Math.floor(us * power / size) / power).toFixed(digits) + unit;
-			}
-		return Math.floor(us) + 'us';
+	function cut(value, size, unit) {
+		const digits = size === 1 || value >= size * 100 ? 0 : value >= size * 10 ? 1 : 2, power = 10 ** digits;
+		return (Math.floor(value * power / size) / power).toFixed(digits) + unit;
+	}
+
+	function duration(ns) {
+		for (const [size, unit] of [[3.6e12, 'h'], [1e9, 's'], [1e6, 'ms'], [1e3, 'us'], [1, 'ns']])
+			if (ns >= size)
+				return cut(ns, size, unit);
+		return '0';
+	}
+
+	function count(number) {
+		return number < 1e6 ? String(number) : number < 1e9 ? cut(number, 1e6, 'M') : cut(number, 1e9, 'G');
 	}
 
 	function clock(column) {
@@ -34,28 +43,122 @@
 		return new Date(ms).toISOString().slice(11, 23);
 	}
 
-	function put(row, i, text, value) {
-		row.tr.cells[i].textContent = text;
-		row.tr.cells[i].dataset.v = value;
+	// Sums of calls.
+	const nothing = () => ({ calls: 0, errors: 0, rows: 0, ns: 0, max: 0, min: Infinity, parts: [], buckets: [] });
+
+	function add_pairs(to, pairs) {
+		for (let i = 0; i < pairs.length; i += 2)
+			to[pairs[i]] = (to[pairs[i]] ?? 0) + pairs[i + 1];
 	}
 
-	// The calls of a group within a time; of the whole time, the numbers of the page.
-	function count(row, a, b, whole) {
+	function add_cells(sum, cells, a, b) {
+		for (const [[at, calls, errors, count_of_rows, ns, max, min], parts, buckets] of cells) {
+			if (at < a || at > b)
+				continue;
+			sum.calls += calls;
+			sum.errors += errors;
+			sum.rows += count_of_rows;
+			sum.ns += ns;
+			sum.max = Math.max(sum.max, max);
+			sum.min = Math.min(sum.min, min);
+			add_pairs(sum.parts, parts);
+			add_pairs(sum.buckets, buckets);
+		}
+		return sum;
+	}
+
+	// The least duration of a bucket.
+	function least(bucket) {
+		return bucket < 16 ? bucket : (16 + bucket % 16) * 2 ** (Math.floor(bucket / 16) - 1);
+	}
+
+	// As top_percentile() has it.
+	function percentile(sum, permille) {
+		const shift = Number(controls.dataset.shift);
+		let rank = Math.max(1, Math.ceil(sum.calls * permille / 1000)), ns = 0;
+		if (rank >= sum.calls)
+			return sum.max;
+		for (const bucket of Object.keys(sum.buckets).map(Number)) {
+			ns = Math.floor((least(bucket << shift) + least(bucket + 1 << shift)) / 2);
+			rank -= sum.buckets[bucket];
+			if (rank <= 0)
+				break;
+		}
+		return Math.max(sum.min, Math.min(sum.max, ns));
+	}
+
+	// A bar of parts, as report_bar() draws it.
+	function draw_bar(us) {
+		const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), said = [];
+		const total_us = us.reduce((x, y) => x + y, 0), permille = n => Math.floor(n * 1000 / total_us);
+		let before = 0, x = 0;
+		us.forEach((n, part) => {
+			const end = permille(before += n), name = parts[part];
+			if (permille(n) >= 5)
+				said.push(`${name} ${Math.floor((permille(n) + 5) / 10)}%`);
+			if (end > x)
+				draw('rect', { class: 'p-' + name, x, width: end - x, height: 10 },
+					`${name} ${Math.floor((end - x + 5) / 10)}%`, null, svg);
+			x = Math.max(x, end);
+		});
+		for (const [key, value] of Object.entries({ class: 'bar', viewBox: '0 0 1000 10', preserveAspectRatio: 'none',
+			role: 'img', 'aria-label': said.join(', ') || 'nothing' }))
+			svg.setAttribute(key, value);
+		return svg;
+	}
+
+	function put(td, content, value) {
+		td.replaceChildren(...content);
+		if (value !== undefined)
+			td.dataset.v = value;
+	}
+
+	// Show the calls of a group within a time; of the whole time, the numbers of the page.
+	function show_group(row, a, b, whole) {
+		const cells = row.tr.cells;
 		if (whole) {
-			row.own.forEach(([text, value], i) => put(row, i + 2, text, value));
+			for (let i = 2; i < 12; i++)
+				put(cells[i], ...row.own[i]);
 			return true;
 		}
-		let calls = 0, us = 0;
-		for (const [at, n, time] of row.calls ?? [])
-			if (at >= a && at <= b) {
-				calls += n;
-				us += time;
-			}
-		put(row, 2, calls, calls);
-		put(row, 3, duration(us), us * 1000);
-		put(row, 4, calls ? duration(us / calls) : '', calls ? us / calls * 1000 : 0);
-		return calls > 0;
+		const sum = add_cells(nothing(), row.cells, a, b);
+		if (!sum.calls)
+			return false;
+		put(cells[2], [count(sum.calls)], sum.calls);
+		[sum.ns, sum.ns / sum.calls, ...[500, 950, 990, 1000].map(permille => percentile(sum, permille))].forEach(
+			(ns, i) => put(cells[i + 3], [duration(ns)], Math.floor(ns)));
+		put(cells[9], [count(sum.rows)], sum.rows);
+		put(cells[10], [count(sum.errors)], sum.errors);
+		put(cells[11], sum.parts.length ? [draw_bar(sum.parts)] : []);
+		return true;
 	}
+
+	function show_facts(a, b, whole) {
+		const sum = nothing(), waits = [0, 0, 0, 0], load = [];
+		for (const row of groups)
+			add_cells(sum, row.cells, a, b);
+		for (const row of intervals.filter(each => each.begin >= a && each.begin <= b)) {
+			row.cells[0][1].forEach((number, i) => { waits[i] += number; });
+			add_pairs(load, row.cells[0][0]);
+		}
+		const values = {
+			statements: count(sum.calls), 'total time': duration(sum.ns), p50: duration(percentile(sum, 500)),
+			p95: duration(percentile(sum, 950)), p99: duration(percentile(sum, 990)), longest: duration(sum.max),
+			errors: count(sum.errors), 'lock waits': count(waits[0]), 'waited for locks': duration(waits[1]),
+			deadlocks: count(waits[2]), 'failed waits': count(waits[3]),
+		};
+		for (const [dd, own] of facts)
+			dd.textContent = whole ? own : values[dd.dataset.f] ?? own;
+		const all_us = load.reduce((x, y) => x + y, 0);
+		for (const li of legend) {
+			const us = load[li.dataset.part] ?? 0;
+			li.hidden = !us && !whole;
+			li.querySelector('b').textContent = duration(us * 1000);
+			li.querySelector('i').textContent = (Math.floor(us * 1000 / (all_us || 1)) / 10).toFixed(1) + '%';
+		}
+	}
+
+	const is_then = (row, a, b) => row.begin >= 0 && row.begin <= b && row.end >= a;
 
 	function range() {
 		const a = Number(from.value), b = Number(to.value);
@@ -75,14 +178,16 @@
 		const [a, b] = range(), whole = a === 0 && b === last;
 		const word = find.value.trim().toLowerCase(), shown = {}, total = {};
 		for (const row of rows) {
-			let visible = row.table === 'groups' ? count(row, a, b, whole) :
-				whole || (row.begin >= 0 && row.begin <= b && row.end >= a);
+			let visible = groups.includes(row) ? show_group(row, a, b, whole) : whole || is_then(row, a, b);
 			if (row.table !== 'intervals')
 				visible &&= row.text.includes(word);
 			row.tr.hidden = !visible;
 			shown[row.table] = (shown[row.table] ?? 0) + visible;
 			total[row.table] = (total[row.table] ?? 0) + 1;
 		}
+		show_facts(a, b, whole);
+		show_graph(a, b, whole);
+		order_rows($('groups'));
 		mark(a, b, whole);
 		from.setAttribute('aria-valuetext', clock(Number(from.value)));
 		to.setAttribute('aria-valuetext', clock(Number(to.value) + 1));
@@ -90,6 +195,40 @@
 		$('status').textContent = `${clock(a)} to ${clock(b + 1)}: ` + Object.keys(names)
 			.filter(name => name in total)
 			.map(name => `${shown[name]} of ${total[name]} ${names[name]}`).join(', ');
+	}
+
+	// The arrows of the graph, each with the rows of its waits and the time of these.
+	const waits_of = of_table('waits'), labels = all('.graph .el'), nodes = all('.graph [data-i]');
+	const edges = all('.graph .ar').map((path, i) => ({
+		path, label: labels[i], ends: path.dataset.n.split(' '),
+		waits: path.dataset.w.split(',').filter(Boolean).map(wait => wait.split(' ').map(Number)),
+	}));
+
+	// Those of waits in a time; of arrows that begin as one line, the longest has its time beside it.
+	function show_graph(a, b, whole) {
+		const drawn = new Set(), places = {};
+		for (const edge of edges) {
+			const waits = edge.waits.filter(([row]) => whole || is_then(waits_of[row], a, b));
+			const place = edge.label.getAttribute('x') + ' ' + edge.label.getAttribute('y');
+			edge.path.parentNode.classList.toggle('off', !waits.length);
+			edge.label.classList.add('off');
+			edge.ns = waits.reduce((sum, [, ns]) => sum + ns, 0);
+			if (!waits.length)
+				continue;
+			edge.ends.forEach(node => drawn.add(node));
+			edge.label.textContent = duration(edge.ns);
+			edge.path.querySelector('title').textContent = waits_of[waits[0][0]].tr.cells[3].textContent +
+				(waits.length > 1 ? `, ${waits.length} waits` : '') +
+				(edge.path.classList.contains('q') ? ', ahead in the queue' : '');
+			if (!(edge.ns <= places[place]?.ns))
+				places[place] = edge;
+		}
+		for (const edge of Object.values(places))
+			edge.label.classList.remove('off');
+		for (const node of nodes)
+			node.classList.toggle('off', !drawn.has(node.dataset.i));
+		if ($('none'))
+			$('none').hidden = drawn.size;
 	}
 
 	function select(a, b) {
@@ -103,7 +242,7 @@
 	const width = Number(controls.dataset.width) * 1000, total = columns * width;
 	const trs = { s: [], w: [], g: [null], i: [] }, cells = { s: 2, w: 5, g: 1 };
 	for (const row of rows)
-		trs[row.table[0]].push(row.tr);
+		trs[row.table[0]]?.push(row.tr);
 	const marks = ($('moment')?.dataset.m ?? '').split(',').filter(Boolean).map(text => {
 		const [start, took, session, of, failed, ...rest] = text.split(' '), us = Number(took), all_holders = [];
 		for (let i = 0; i < rest.length; i += 3)
@@ -196,7 +335,7 @@
 		if (end - begin < 7)
 			return;
 		draw('rect', { class: 'ho', x: begin, y: to_y + 19, width: x(mark.start + holder.us) - begin, height: 4 },
-			`${holder.queued ? 'ahead in the queue of' : 'blocks'} ${name(mark.session)}, ${duration(holder.us)}`, mark.tr);
+			`${holder.queued ? 'ahead in the queue of' : 'blocks'} ${name(mark.session)}, ${duration(holder.us * 1000)}`, mark.tr);
 		const at = Math.min(end, begin + 4 + from_y / 26 % 8 * 4), y = to_y + (up ? 24 : 4);
 		draw('path', { class: holder.queued ? 'ar q' : 'ar', d: `M${at} ${from_y + 16}V${y}` }, '');
 		draw('path', { class: 'ah', d: `M${at} ${y}l-4 ${up ? 7 : -7}h8z` }, '');
@@ -207,7 +346,7 @@
 		const items = known.slice(0, 20).map(mark => {
 			const item = document.createElement('li'), whom = mark.holders.map(holder =>
 				name(holder.session) + (holder.idle ? ', idle in transaction' : holder.queued ? ', ahead in the queue' : ''));
-			const text = `${name(mark.session)} waited ${duration(mark.us)} for ${whom.join('; ')}`;
+			const text = `${name(mark.session)} waited ${duration(mark.us * 1000)} for ${whom.join('; ')}`;
 			item.append(mark.tr ? make_button(text, () => jump(mark.tr)) : text);
 			return item;
 		});
@@ -231,7 +370,7 @@
 			draw('rect', {
 				class: kind + (mark.failed ? bad : '') + (mark === chosen ? ' fo' : ''), x: left,
 				y: lanes.get(mark.session).y + top, width: Math.max(1, x(mark.end) - left), height: tall,
-			}, `${mark.wait ? 'waits for a lock, ' : ''}${duration(mark.us)}: ${text_of(mark)}`, mark.tr);
+			}, `${mark.wait ? 'waits for a lock, ' : ''}${duration(mark.us * 1000)}: ${text_of(mark)}`, mark.tr);
 		}
 		for (const mark of waits)
 			for (const holder of mark.holders)
@@ -285,18 +424,26 @@
 		return button;
 	}
 
-	// Columns that begin with a larger number are sorted downwards first.
-	function sort(th) {
-		const table = th.closest('table'), body = table.tBodies[0];
-		const at = [...th.parentNode.children].indexOf(th), number = th.classList.contains('n');
-		const down = th.ariaSort ? th.ariaSort === 'ascending' : number;
+	// Put the rows of a table into the order of the column that was chosen; the page's has none.
+	function order_rows(table) {
+		if (!table)
+			return;
+		const th = table.querySelector('[aria-sort]') ?? table.tHead.rows[0].cells[3], body = table.tBodies[0];
+		const at = th.cellIndex, number = th.classList.contains('n'), down = th.ariaSort !== 'ascending';
 		const key = tr => number ? Number(tr.cells[at].dataset.v ?? -1) : tr.cells[at].textContent;
 		const order = number ? (x, y) => x - y : (x, y) => x.localeCompare(y);
-		const sorted = [...body.rows].map(tr => [key(tr), tr])
+		const sorted = [...body.rows].filter(tr => tr.id !== 'rest').map(tr => [key(tr), tr])
 			.sort((x, y) => (down ? -1 : 1) * order(x[0], y[0]));
+		body.append(...sorted.map(pair => pair[1]), ...all('#rest', body));
+	}
+
+	// Columns that begin with a larger number are sorted downwards first.
+	function sort(th) {
+		const down = th.ariaSort ? th.ariaSort === 'ascending' : th.classList.contains('n');
+		const table = th.closest('table');
 		all('th', table).forEach(other => other.removeAttribute('aria-sort'));
 		th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-		body.append(...sorted.map(pair => pair[1]));
+		order_rows(table);
 	}
 
 	for (const th of all('thead th'))

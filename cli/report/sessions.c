@@ -402,18 +402,19 @@ static void graph_rank(struct graph *g)
 				g->nodes[e->from].rank = g->nodes[e->to].rank + 1;
 }
 
-static void node_draw(struct output *out, const struct node *node, unsigned int x, unsigned int y)
+static void node_draw(struct output *out, const struct node *node, unsigned int i, unsigned int x,
+		      unsigned int y)
 {
-	output_printf(out, "<rect class=\"nd%s\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" "
-		      "rx=\"4\"/>"
-		      "<text class=\"nt\" x=\"%u\" y=\"%u\">", node->idle ? " id" : "", x, y,
+	output_printf(out, "<g data-i=\"%u\"><rect class=\"nd%s\" x=\"%u\" y=\"%u\" width=\"%u\" "
+		      "height=\"%u\" rx=\"4\"/>"
+		      "<text class=\"nt\" x=\"%u\" y=\"%u\">", i, node->idle ? " id" : "", x, y,
 		      NODE_WIDTH, NODE_HEIGHT, x + 8, y + 16);
 	report_session(out, node->session);
 	output_string(out, node->idle ? ", idle in transaction" : "");
 	output_printf(out, "</text><text class=\"nq\" x=\"%u\" y=\"%u\">", x + 8, y + 32);
 	if (node->text->bytes)
 		html_short(out, node->text->bytes, node->text->len, TEXT_COLUMNS);
-	output_string(out, "</text>");
+	output_string(out, "</text></g>");
 }
 
 static void edge_title(struct output *out, const struct edge *edge)
@@ -422,7 +423,7 @@ static void edge_title(struct output *out, const struct edge *edge)
 	html_string(out, edge->longest->kind);
 	output_char(out, ' ');
 	html_string(out, edge->longest->object);
-	output_printf(out, " %s", edge->longest->mode);
+	output_printf(out, "%s%s", *edge->longest->mode ? ", " : "", edge->longest->mode);
 	if (edge->waits > 1)
 		output_printf(out, ", %llu waits", (unsigned long long)edge->waits);
 	output_string(out, edge->queued ? ", ahead in the "
@@ -435,39 +436,66 @@ static bool is_direct(const unsigned int from[2], const unsigned int to[2])
 	return from[0] + NODE_X == to[0];
 }
 
+/* Append the waits of an edge for the script: the row of each in the table, and its ns. */
+static void edge_waits(const struct report *r, struct output *out, const struct graph *g,
+		       const struct edge *edge)
+{
+	const struct node *from = &g->nodes[edge->from], *to = &g->nodes[edge->to];
+
+	output_printf(out, " data-n=\"%u %u\" data-w=\"", edge->from, edge->to);
+	for (unsigned int i = 0; i < r->longest.count; i++) {
+		const struct report_lock_wait *wait = &r->waits[r->longest_order[i]];
+
+		for (unsigned int j = 0; j < wait->nholders; j++) {
+			const struct report_holder *holder = &wait->holders[j];
+
+			if (holder->queued == edge->queued &&
+			    same(from->session, from->engine, &wait->kept.session,
+				 wait->kept.engine) &&
+			    same(to->session, to->engine, &holder->session, wait->kept.engine))
+				output_printf(out, "%u %llu,", i,
+					      (unsigned long long)holder->blocked_ns);
+		}
+	}
+	output_char(out, '"');
+}
+
 /* Append an arrow from the right of a node to the left of another. */
-static void edge_draw(struct output *out, const struct edge *edge, const unsigned int from[2],
-		      const unsigned int to[2])
+static void edge_draw(const struct report *r, struct output *out, const struct graph *g,
+		      const struct edge *edge, const unsigned int from[2], const unsigned int to[2])
 {
 	unsigned int x = from[0] + NODE_WIDTH, y = from[1] + NODE_HEIGHT / 2;
 	unsigned int end = to[0], at = to[1] + NODE_HEIGHT / 2, gap = y + NODE_Y / 2;
 	unsigned int bend = from[0] < to[0] ? 2 * BEND : 0;
 
-	output_printf(out, "<path class=\"ar%s%s\" d=\"M%u %uC%u %u ", edge->queued ? " q" : "",
-		      edge->deadlock ? " dl" : "", x, y, x + BEND, y);
+	output_printf(out, "<g><path class=\"ar%s%s\"", edge->queued ? " q" : "",
+		      edge->deadlock ? " dl" : "");
+	edge_waits(r, out, g, edge);
+	output_printf(out, " d=\"M%u %uC%u %u ", x, y, x + BEND, y);
 	if (!is_direct(from, to))
 		output_printf(out, "%u %u %u %uH%uC%u %u ", x + BEND, gap, x + bend, gap,
 			      end - bend, end - BEND, gap);
 	output_printf(out, "%u %u %u %u\">", end - BEND, at, end, at);
 	edge_title(out, edge);
-	output_printf(out, "<path class=\"ah\" d=\"M%u %ul-%u -4v8z\"/>", end, at, ARROW);
+	output_printf(out, "<path class=\"ah\" d=\"M%u %ul-%u -4v8z\"/></g>", end, at, ARROW);
 }
 
-/* Append the time of an edge, near the waiter; of edges that begin as one line, the longest. */
+/* Append the time of an edge, near the waiter; of edges that begin as one line, one is shown. */
 static void edge_label(struct output *out, const struct edge *edge, const unsigned int from[2],
 		       const unsigned int to[2], bool *labelled)
 {
 	unsigned int x = from[0] + (NODE_WIDTH + NODE_X) / 2;
 	unsigned int y = (from[1] + to[1]) / 2 + NODE_HEIGHT / 2;
+	bool hidden = false;
 
 	if (!is_direct(from, to)) {
-		if (*labelled)
-			return;
+		hidden = *labelled;
 		*labelled = true;
 		x = from[0] + NODE_WIDTH + (from[0] < to[0] ? 3 * BEND : 0) - BEND / 2;
 		y = from[1] + NODE_HEIGHT / 2 + NODE_Y / 2;
 	}
-	output_printf(out, "<text class=\"el\" x=\"%u\" y=\"%u\">", x, y - 3);
+	output_printf(out, "<text class=\"el%s\" x=\"%u\" y=\"%u\">", hidden ? " off" : "", x,
+		      y - 3);
 	report_duration(out, edge->ns);
 	output_string(out, "</text>");
 }
@@ -504,15 +532,16 @@ void report_graph(const struct report *r, struct output *out)
 		 "Graph of lock waits: an arrow from each waiter to each holder of the lock. The "
 		 "table of lock waits has the same.");
 	for (unsigned int i = 0; i < g.nedges; i++)
-		edge_draw(out, &g.edges[i], place[g.edges[i].from], place[g.edges[i].to]);
+		edge_draw(r, out, &g, &g.edges[i], place[g.edges[i].from], place[g.edges[i].to]);
 	for (unsigned int i = 0; i < g.nnodes; i++)
 		if (g.nodes[i].used)
-			node_draw(out, &g.nodes[i], place[i][0], place[i][1]);
+			node_draw(out, &g.nodes[i], i, place[i][0], place[i][1]);
 	for (unsigned int i = 0; i < g.nedges; i++)
 		edge_label(out, &g.edges[i], place[g.edges[i].from], place[g.edges[i].to],
 			   &g.nodes[g.edges[i].from].labelled);
 	svg_close(out);
-	output_string(out, "</div>\n");
+	output_string(out, "</div>\n<p class=\"note\" id=\"none\" hidden>No arrow is of the "
+		      "selected time.</p>\n");
 	if (g.shorter)
 		output_printf(out, "<p class=\"note\">%u arrows of less than 1%% of the longest "
 			      "time are not drawn.</p>\n", g.shorter);

@@ -27,11 +27,14 @@ struct report_loss {
 struct report {
 	char *host, *threshold, *version, *source;	/* owned; "": unknown */
 	uint64_t begin_ns, end_ns;	/* 0: unknown */
+	bool again;			/* report_again() was called */
 
 	struct report_axis axis;
-	struct report_column *columns, *spare;	/* REPORT_COLUMNS each; the spare ones are 0 */
-	struct top *groups;		/* by fingerprint; ->extra is a struct report_series */
-	struct top *all;		/* all in one group */
+	struct report_column *columns;	/* REPORT_COLUMNS */
+	struct top *groups;		/* by fingerprint */
+	struct top *all, *rest;		/* in one group: all, those of groups that are not shown */
+	/* Of each column: by the index of the group in ->sorted, or REPORT_GROUPS; NULL: none. */
+	struct top *calls[REPORT_COLUMNS];
 	char fingerprint[TOP_TEXT];	/* scratch */
 
 	struct report_longest slowest, longest;
@@ -52,9 +55,11 @@ struct report {
 	uint64_t boundary;
 	bool has_losses;
 
-	/* Set by report_write(): the groups, by total time, and the order of what is kept. */
+	/* Set by report_again(): the groups, by total time, of which the first are shown. */
 	const struct top_entry *const *sorted;
-	size_t nsorted;
+	size_t nsorted, shown;
+	/* Set by report_write(): report_cells_shift(), and the order of what is kept. */
+	unsigned int bucket_shift;
 	unsigned int slowest_order[REPORT_KEPT], longest_order[REPORT_KEPT];
 };
 

@@ -6,6 +6,7 @@
 #include "cli/format/breakdown.h"
 #include "cli/format/html.h"
 #include "cli/format/short.h"
+#include "cli/report/cells.h"
 #include "cli/report/chart.h"
 #include "cli/report/sessions.h"
 
@@ -70,24 +71,19 @@ static void cell_text(struct output *out, const char *text)
 	output_string(out, "</td>");
 }
 
-/* Append the begin of a row that the script shows for the times of these columns. */
-static void row_open(struct output *out, unsigned int begin, unsigned int end)
-{
-	output_printf(out, "<tr data-b=\"%u\" data-e=\"%u\">", begin, end);
-}
-
+/* Append the begin of a row that the script shows for the times in which @kept ran. */
 static void row_of(const struct report *r, struct output *out, const struct report_kept *kept)
 {
 	uint64_t end = kept->wall_ns + kept->duration_ns;
-	unsigned int first = report_axis_begin(&r->axis);
 
-	if (!kept->wall_ns) {
+	if (!kept->wall_ns || !r->axis.count) {
 		output_string(out, "<tr>");
 		return;
 	}
 	end = end < kept->wall_ns ? UINT64_MAX : end;
-	row_open(out, report_axis_column(&r->axis, kept->wall_ns) - first,
-		 report_axis_column(&r->axis, end) - first);
+	output_printf(out, "<tr data-b=\"%u\" data-e=\"%u\">",
+		      report_axis_column(&r->axis, kept->wall_ns),
+		      report_axis_column(&r->axis, end));
 }
 
 void report_text(struct output *out, const struct report_text *text)
@@ -164,21 +160,22 @@ void report_table_intervals(const struct report *r, struct output *out)
 	static const char *const headings[] = {
 		"#Begin", "#Statements", "#Errors", "#Mean", "#Longest", "#Load", NULL,
 	};
-	unsigned int begin = report_axis_begin(&r->axis), count = report_axis_count(&r->axis);
 	uint64_t width_us = report_axis_width(&r->axis) * 1000;
 	char text[SHORT_TEXT];
 
 	table_open(out, "intervals", "Intervals in which statements ended or ran", headings);
-	for (unsigned int i = 0; i < count; i++) {
-		const struct report_column *column = &r->columns[begin + i];
+	for (unsigned int i = 0; i < r->axis.count; i++) {
+		const struct report_column *column = &r->columns[i];
 		uint64_t load = 0;
 
 		for (int part = 0; part < REPORT_PARTS; part++)
 			load += column->part_ns[part];
-		if (!column->calls && !load)
+		if (!column->calls && !load && !column->waits)
 			continue;
-		row_open(out, i, i);
-		cell_time(out, report_axis_ms(&r->axis, begin + i) * 1000000);
+		output_printf(out, "<tr data-b=\"%u\" data-e=\"%u\"", i, i);
+		report_column_cell(out, column);
+		output_char(out, '>');
+		cell_time(out, report_axis_ms(&r->axis, i) * 1000000);
 		cell_number(out, column->calls);
 		cell_number(out, column->errors);
 		cell_duration(out, column->calls ? column->total_ns / column->calls : 0);
@@ -202,6 +199,7 @@ static void group_details(struct output *out, const struct top_entry *e)
 	html_string(out, e->database);
 	output_string(out, e->databases ? ", several databases" : "");
 	output_printf(out, ", fingerprint %016llx</p>", (unsigned long long)e->hash);
+	output_string(out, "<p>In all of the recording:</p>");
 	if (e->why) {
 		output_string(out, "<p>Time in ms: ");
 		breakdown_parts_text(out, e->why->ns, 0);
@@ -214,19 +212,10 @@ static void group_details(struct output *out, const struct top_entry *e)
 	output_string(out, "</pre>");
 }
 
-static void group_row(const struct report *r, struct output *out, const struct top_entry *e,
-		      size_t number)
+/* Append the numbers of a group, an index in ->sorted or REPORT_GROUPS, and the end of its row. */
+static void group_numbers(const struct report *r, struct output *out, const struct top_entry *e,
+			  size_t group)
 {
-	output_printf(out, "<tr id=\"g%zu\">", number);
-	cell_number(out, number);
-	output_string(out, "<td class=\"q\"><details><summary><code>");
-	if (*e->fingerprint)
-		html_string(out, e->fingerprint);
-	else
-		output_string(out, "unknown");
-	output_string(out, "</code></summary>");
-	group_details(out, e);
-	output_string(out, "</details></td>");
 	cell_number(out, e->calls);
 	cell_duration(out, e->total_ns);
 	cell_duration(out, e->total_ns / e->calls);
@@ -240,8 +229,42 @@ static void group_row(const struct report *r, struct output *out, const struct t
 	if (e->why)
 		report_bar(out, e->why->ns);
 	output_string(out, "</td><td>");
-	report_sparkline(r, out, e->extra);
+	if (r->axis.count)
+		report_sparkline(r, out, group);
 	output_string(out, "</td></tr>\n");
+}
+
+static void group_row(const struct report *r, struct output *out, size_t group)
+{
+	const struct top_entry *e = r->sorted[group];
+
+	output_printf(out, "<tr id=\"g%zu\"", group + 1);
+	report_cells(r, out, group);
+	output_char(out, '>');
+	cell_number(out, group + 1);
+	output_string(out, "<td class=\"q\"><details><summary><code>");
+	if (*e->fingerprint)
+		html_string(out, e->fingerprint);
+	else
+		output_string(out, "unknown");
+	output_string(out, "</code></summary>");
+	group_details(out, e);
+	output_string(out, "</details></td>");
+	group_numbers(r, out, e, group);
+}
+
+/* Append a row of all groups that have none. */
+static void rest_row(const struct report *r, struct output *out)
+{
+	size_t count;
+	const struct top_entry *const *rest = top_sort(r->rest, TOP_TOTAL, &count);
+
+	if (!rest)
+		return;
+	output_string(out, "<tr id=\"rest\"");
+	report_cells(r, out, REPORT_GROUPS);
+	output_string(out, "><td></td><td class=\"q\">all other fingerprints</td>");
+	group_numbers(r, out, rest[0], REPORT_GROUPS);
 }
 
 void report_table_groups(const struct report *r, struct output *out)
@@ -253,8 +276,9 @@ void report_table_groups(const struct report *r, struct output *out)
 	};
 
 	table_open(out, "groups", "The largest total time first", headings);
-	for (size_t i = 0; i < r->nsorted && i < REPORT_GROUPS; i++)
-		group_row(r, out, r->sorted[i], i + 1);
+	for (size_t i = 0; i < r->shown; i++)
+		group_row(r, out, i);
+	rest_row(r, out);
 	table_close(out);
 }
 
@@ -263,7 +287,7 @@ void report_table_groups(const struct report *r, struct output *out)
 /* Append a link to the group of @s, if it is shown. */
 static void group_link(const struct report *r, struct output *out, const struct report_statement *s)
 {
-	for (size_t i = 0; i < r->nsorted && i < REPORT_GROUPS; i++) {
+	for (size_t i = 0; i < r->shown; i++) {
 		const struct top_entry *e = r->sorted[i];
 
 		if (e->hash != s->hash || e->engine != s->kept.engine)

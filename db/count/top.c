@@ -11,8 +11,7 @@
 #define SUB		(1u << SUB_BITS)
 #define VALUE_BITS	48			/* 78 hours; longer ones count as that */
 #define BUCKETS		((VALUE_BITS - SUB_BITS + 1) * SUB)
-#define COUNT_BITS	48
-#define COUNT_MASK	((1ull << COUNT_BITS) - 1)
+#define COUNT_MASK	((1ull << TOP_COUNT_BITS) - 1)
 #define ROOM_MIN	4
 #define ENTRIES_MIN	4
 #define FOLD_PART	4			/* fold a quarter at once */
@@ -81,19 +80,19 @@ static int buckets_add(struct top_histogram *h, unsigned int number, uint64_t ca
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (h->bucket[middle] >> COUNT_BITS < number)
+		if (h->bucket[middle] >> TOP_COUNT_BITS < number)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < h->count && h->bucket[low] >> COUNT_BITS == number) {
+	if (low < h->count && h->bucket[low] >> TOP_COUNT_BITS == number) {
 		h->bucket[low] += calls;
 		return 0;
 	}
 	if (h->count == h->room && buckets_grow(h))
 		return -ENOMEM;
 	memmove(h->bucket + low + 1, h->bucket + low, (h->count - low) * sizeof(*h->bucket));
-	h->bucket[low] = (uint64_t)number << COUNT_BITS | calls;
+	h->bucket[low] = (uint64_t)number << TOP_COUNT_BITS | calls;
 	h->count++;
 	return 0;
 }
@@ -114,7 +113,7 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 	for (size_t i = 0; i < h->count && rank; i++) {
 		calls = h->bucket[i] & COUNT_MASK;
 		rank -= calls < rank ? calls : rank;
-		ns = bucket_value((unsigned int)(h->bucket[i] >> COUNT_BITS));
+		ns = bucket_value((unsigned int)(h->bucket[i] >> TOP_COUNT_BITS));
 	}
 	if (ns < entry->min_ns)
 		return entry->min_ns;
@@ -127,7 +126,7 @@ void top_slots(const struct top_entry *entry, uint64_t slots[TOP_SLOTS])
 
 	memset(slots, 0, TOP_SLOTS * sizeof(*slots));
 	for (size_t i = 0; i < h->count; i++) {
-		uint64_t ns = bucket_value((unsigned int)(h->bucket[i] >> COUNT_BITS)) | 1;
+		uint64_t ns = bucket_value((unsigned int)(h->bucket[i] >> TOP_COUNT_BITS)) | 1;
 		unsigned int slot = 63 - (unsigned int)__builtin_clzll(ns);
 
 		slots[slot] += h->bucket[i] & COUNT_MASK;
@@ -246,7 +245,7 @@ static void entry_merge(struct top_entry *to, const struct top_entry *from)
 	for (size_t i = 0; i < from->histogram.count; i++) {
 		uint64_t bucket = from->histogram.bucket[i];
 
-		buckets_add(&to->histogram, (unsigned int)(bucket >> COUNT_BITS),
+		buckets_add(&to->histogram, (unsigned int)(bucket >> TOP_COUNT_BITS),
 			      bucket & COUNT_MASK);
 	}
 }
@@ -257,7 +256,6 @@ static void entry_free(struct top_entry *e)
 	free(e->sample);
 	free(e->database);
 	free(e->why);
-	free(e->extra);
 	free(e->histogram.bucket);
 }
 
@@ -318,7 +316,7 @@ void top_free(struct top *top)
 }
 
 /* Return the slot of the entry with that key, or the unused slot for it. */
-static uint32_t *slot_find(struct top *t, const char *engine, uint64_t hash)
+static uint32_t *slot_find(const struct top *t, const char *engine, uint64_t hash)
 {
 	for (size_t at = hash & t->mask;; at = (at + 1) & t->mask) {
 		const struct top_entry *e = &t->entry[t->slot[at] - !!t->slot[at]];
@@ -433,11 +431,11 @@ int top_add(struct top *top, const struct top_call *call)
 	return buckets_add(&e->histogram, bucket, 1);
 }
 
-void **top_extra(struct top *top, const char *engine, uint64_t hash)
+const struct top_entry *top_find(const struct top *top, const char *engine, uint64_t hash)
 {
 	uint32_t slot = *slot_find(top, engine, hash);
 
-	return slot ? &top->entry[slot - 1].extra : NULL;
+	return slot ? &top->entry[slot - 1] : NULL;
 }
 
 int top_merge(struct top *to, const struct top *from)

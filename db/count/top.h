@@ -23,9 +23,14 @@
 #define TOP_TEXT	1024	/* bytes of a fingerprint that are kept, with the NUL */
 #define TOP_SAMPLE	4096	/* bytes of a sample, as many as --text permits by default */
 
-/* Calls by duration, in buckets of 1/16 of their value: the error is at most 1/32. */
+#define TOP_COUNT_BITS	48
+
+/*
+ * Calls by duration, in buckets of 1/16 of their value: the error is at most 1/32. From 16 on, the
+ * bucket 16 * (n + 1) + i begins at (16 + i) * 2^n ns.
+ */
 struct top_histogram {
-	uint64_t *bucket;	/* number << 48 | calls, ascending; only buckets with calls */
+	uint64_t *bucket;	/* number << TOP_COUNT_BITS | calls, ascending; calls > 0 */
 	uint16_t count, room;
 };
 
@@ -50,7 +55,6 @@ struct top_entry {
 	uint32_t sample_len;
 	bool sample_cut;	/* the text was longer */
 	struct top_why *why;	/* NULL: known of no call */
-	void *extra;		/* the caller's, see top_extra() */
 	struct top_histogram histogram;
 };
 
@@ -90,12 +94,8 @@ struct top *top_new(size_t entries);
  */
 int top_add(struct top *top, const struct top_call *call);
 
-/*
- * Return where the caller keeps memory of its own, from malloc(), with the entry of that key: it is
- * freed with the entry, and top_merge() ignores it. NULL: there is no such entry. Valid until the
- * next call with @top that is not const.
- */
-void **top_extra(struct top *top, const char *engine, uint64_t hash);
+/* Return the entry of that key, valid until @top changes; NULL: there is none. */
+const struct top_entry *top_find(const struct top *top, const char *engine, uint64_t hash);
 
 /*
  * Add all that @from counted to @to. Return 0, or -ENOMEM: then what has no entry is counted as

@@ -631,7 +631,7 @@ def test_report(both, tmp_path):
         return done.stdout
 
     def statements(text):
-        return int(re.search(r"<dt>statements</dt>\s*<dd>(\d+)", text)[1])
+        return int(re.search(r'<dd data-f="statements">(\d+)', text)[1])
 
     whole = page()
     running = sum(one["type"] == "running" for one in both.events)

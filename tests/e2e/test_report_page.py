@@ -4,19 +4,21 @@
 import base64
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
 from browser import colors, console, need_browser, requests, start_browser
-from recording_maker import LAYOUT, Made
+from recording_maker import LAYOUT, WALL_NS, Made, holder
 from tool import BUILD, CACHE, run
 
 WRITER = os.path.join(BUILD, "tests", "unit", "report")
 MODULES = os.path.join(CACHE, "page", "node_modules")
-CODE = 24 << 10		# bytes of style and script; what writes the page has the rest of 40 KiB
+CODE = 28 << 10		# bytes of style and script
 HOSTILE = "</script><img src=x onerror=alert(1)>\"' onclick='alert(2)'"
 
 
@@ -248,6 +250,159 @@ def test_keyboard(browser):
     summary.send_keys(Keys.ENTER)
     assert find(browser, "#groups details").get_attribute("open") is not None
     assert find(browser, "#groups pre").is_displayed()
+
+
+# --- a selected time
+
+TABLES = 70			# more than the page shows
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """A recording of ten minutes, its page, and {start: duration} of its statements in ns."""
+    rnd, made, took = random.Random(1), Made(), []
+    sessions = [made.session(made.server()) for _ in range(5)]
+    for i in range(4000):
+        ms, at = round(rnd.lognormvariate(3, 1.5), 6), i * 150
+        name = int(rnd.expovariate(0.05)) % TABLES if i < 3000 else int(rnd.expovariate(0.5)) % TABLES
+        why = {"lock": ms * 0.4, "fsync": ms * 0.1 * rnd.random()} if i % 3 else None
+        made.statement(sessions[i % 5], f"select {'abcdefghij'[name // 10]}{'abcdefghij'[name % 10]} from t", ms=ms, at=at,
+                       rows=rnd.randrange(9), error="22012" if rnd.random() < .1 else None, why=why)
+        took.append((at * 10 ** 6 + round(ms * 10 ** 6), round(ms * 10 ** 6)))
+    for i in range(60):
+        made.wait(sessions[i % 3], ms=100 + i, at=i * 9000, text="update t", outcome="deadlock" if i % 10 == 0 else "granted",
+                  holders=[holder(pid=200 + i % 4, text="lock t", ms=90 + i)])
+    path = made.save(tmp_path_factory.mktemp("busy") / "busy.rec")
+    html = tmp_path_factory.mktemp("busy") / "busy.html"
+    html.write_text(run("report", path).stdout)
+    return path, html, took
+
+
+def select_columns(browser, first, last):
+    browser.execute_script("for (const [id, at] of [['from', arguments[0]], ['to', arguments[1]]]) { const e = document.getElementById(id); "
+                           "e.value = at; e.dispatchEvent(new Event('input')); }", first, last)
+
+
+def of_time(browser, path, command, *options):
+    """The JSON lines of a command that replays what ended in the selected columns; and the begin and end of these in ns since 1970."""
+    begin, width = (int(find(browser, "#controls").get_attribute(name)) * 10 ** 6 for name in ("data-from", "data-width"))
+    first, last = selected(browser)
+    times = [begin + first * width, begin + (last + 1) * width - 1]
+    since, until = (time.strftime("%FT%T", time.gmtime(ns // 10 ** 9)) + f".{ns % 10 ** 9:09}Z" for ns in times)
+    done = run("replay", path, command, "--json", "--since", since, "--until", until, *options)
+    return [json.loads(line) for line in done.stdout.splitlines()], times
+
+
+def facts(browser):
+    return dict(browser.execute_script("return [...document.querySelectorAll('[data-f]')].map(e => [e.dataset.f, e.textContent])"))
+
+
+def in_ns(text):
+    size = {"h": 3.6e12, "s": 1e9, "ms": 1e6, "us": 1e3, "": 1}
+    number, unit = re.fullmatch(r"([\d.]+)(\D*)", text).groups()
+    return float(number) * size[unit]
+
+
+RANGES = [(0, 30), (70, 71), (100, 100), (110, 140), (130, 146), (0, 100)]
+
+
+@pytest.mark.parametrize("first,last", RANGES)
+def test_selected_groups(chromium, busy, first, last):
+    """Each row has the numbers of "top" for that time, in the same order; what has no row is in one of its own."""
+    path, html, _ = busy
+    open_page(chromium, html)
+    select_columns(chromium, first, last)
+    expected = [line for line in of_time(chromium, path, "top", "--why")[0] if line["type"] == "group"]
+    shown = {line["fingerprint"]: line for line in expected}
+    found = chromium.execute_script(
+        "return [...document.querySelectorAll('#groups tbody tr:not([hidden])')].map(r => [r.id, r.querySelector('.q code')?.textContent, "
+        "[...r.cells].slice(2, 11).map(c => Number(c.dataset.v)), r.cells[11].querySelector('svg')?.getAttribute('aria-label')])")
+    rest = [row for row in found if row[0] == "rest"]
+    named = [row for row in found if row[0] != "rest"]
+    assert [text for _, text, *_ in named] == [line["fingerprint"] for line in expected if any(
+        text == line["fingerprint"] for _, text, *_ in named)]
+    for _, text, numbers, bar in named:
+        line = shown.pop(text)
+        ns = [round(line[name] * 10 ** 6) for name in ("total_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")]
+        assert numbers == [line["calls"], ns[0], ns[0] // line["calls"], *ns[1:], line["rows"], line["errors"]], text
+        assert bool(bar) == ("why_ms" in line)
+        parts = {name: ms for name, ms in line.get("why_ms", {}).items() if ms}
+        assert set(re.findall(r"(\w+) \d+%", bar or "")) >= {name for name, ms in parts.items() if ms > .01 * sum(parts.values())}
+        for name, percent in re.findall(r"(\w+) (\d+)%", bar or ""):
+            assert abs(int(percent) - 100 * parts[name] / sum(parts.values())) <= 1
+    assert bool(shown) == bool(rest)
+    if rest:
+        assert found[-1] == rest[0]
+        numbers = rest[0][2]
+        assert numbers[0] == sum(line["calls"] for line in shown.values())
+        assert numbers[1] == sum(round(line["total_ms"] * 10 ** 6) for line in shown.values())
+        assert numbers[6] == max(round(line["max_ms"] * 10 ** 6) for line in shown.values())
+    assert not console(chromium)
+
+
+@pytest.mark.parametrize("first,last", RANGES)
+def test_selected_facts(chromium, busy, first, last):
+    """The numbers above the tables are of the selected time, and again those of the page when all is shown."""
+    path, html, took = busy
+    open_page(chromium, html)
+    before = facts(chromium)
+    select_columns(chromium, first, last)
+    now = facts(chromium)
+    groups, (begin, end) = of_time(chromium, path, "top")
+    groups = [line for line in groups if line["type"] == "group"]
+    waits = [line for line in of_time(chromium, path, "locks")[0] if line["type"] == "lock_wait"]
+    assert int(now["statements"]) == sum(line["calls"] for line in groups)
+    assert int(now["errors"]) == sum(line["errors"] for line in groups)
+    assert in_ns(now["total time"]) == pytest.approx(1e6 * sum(line["total_ms"] for line in groups), rel=.01)
+    assert int(now["lock waits"]) == len(waits)
+    assert int(now["deadlocks"]) == sum(line["outcome"] == "deadlock" for line in waits)
+    assert in_ns(now["waited for locks"]) == pytest.approx(1e6 * sum(line["duration_ms"] for line in waits), rel=.01)
+    here = sorted(ns for at, ns in took if begin <= WALL_NS + at <= end)
+    for name, permille in (("p50", 500), ("p95", 950), ("p99", 990), ("longest", 1000)):
+        assert in_ns(now[name]) == pytest.approx(here[max(0, -(-len(here) * permille // 1000) - 1)], rel=.05)
+    shares = [float(text.rstrip("%")) for text in chromium.execute_script(
+        "return [...document.querySelectorAll('.legend [data-part]:not([hidden]) i')].map(e => e.textContent)")]
+    assert sum(shares) == pytest.approx(100, abs=1) and len(shares) >= 3
+    find(chromium, "#reset").click()
+    assert facts(chromium) == before and now != before
+
+
+def test_selected_graph(chromium, busy):
+    """The arrows are those of the waits that are listed, each with the time of these."""
+    _, html, _ = busy
+    open_page(chromium, html)
+
+    def arrows():
+        return sorted(chromium.execute_script(
+            "const shown = e => !e.closest('.off'); const labels = [...document.querySelectorAll('.graph .el')];"
+            "return [...document.querySelectorAll('.graph .ar')].map((p, i) => [p, labels[i]]).filter(([p]) => shown(p)).map("
+            "([p, label]) => [...p.dataset.n.split(' ').map(i => document.querySelector(`.graph [data-i='${i}'] .nt`).textContent), "
+            "label.textContent, shown(document.querySelector(`.graph [data-i='${p.dataset.n.split(' ')[1]}']`))])"))
+    whole = arrows()
+    for first, last in [*RANGES, (0, int(find(chromium, "#to").get_attribute("max")))]:
+        select_columns(chromium, first, last)
+        times = {}
+        for row in rows(chromium, "waits"):
+            whom, ns = re.match(r"(pid \d+), ([\d.]+ms)", row[6]).groups()
+            times.setdefault((row[4], whom), []).append(in_ns(ns))
+        now = arrows()
+        assert {(who, whom) for who, whom, *_ in now} == set(times) and all(visible for *_, visible in now)
+        for who, whom, text, _ in now:
+            assert in_ns(text) == pytest.approx(sum(times[who, whom]), rel=.02)
+        assert find(chromium, "#none").is_displayed() == (not now)
+    assert now == whole
+
+
+def test_order_of_a_selection(chromium, busy):
+    """A column that was chosen stays the one by which groups are sorted."""
+    _, html, _ = busy
+    open_page(chromium, html)
+    click(chromium, "#groups th:nth-child(9) button")
+    for first, last in RANGES:
+        select_columns(chromium, first, last)
+        longest = chromium.execute_script("return [...document.querySelectorAll('#groups tbody tr:not([hidden]):not(#rest)')].map("
+                                          "r => Number(r.cells[8].dataset.v))")
+        assert longest == sorted(longest, reverse=True) and len(longest) > 3
 
 
 # --- the sessions at a moment
@@ -524,7 +679,7 @@ def test_size_and_memory(chromium, tmp_path):
     spent = {one["name"]: one["value"] for one in chromium.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]}
     chromium.execute_cdp_cmd("Performance.disable", {})
     assert 0 < spent["TaskDuration"] < 3, spent
-    assert "<dt>statements</dt><dd>1.00M</dd>" in path.read_text()
+    assert ">1.00M</dd>" in path.read_text()
     # Long texts of more fingerprints than are kept.
     subprocess.run([WRITER, str(path), "20000", "10000"], check=True, timeout=120, preexec_fn=limit_memory)
     assert path.stat().st_size < 2 << 20 and "fingerprints with the least total time" in path.read_text()

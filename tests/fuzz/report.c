@@ -141,6 +141,20 @@ static void check_page(struct report *report)
 	free(page);
 }
 
+static void take_events(struct report *report, struct input in)
+{
+	for (int i = 0; in.left && i < CALLS; i++) {
+		uint8_t how = input_byte(&in);
+
+		if (how % 5 < 3)
+			take_statement(report, &in, input_byte(&in));
+		else if (how % 5 < 4)
+			take_wait(report, &in, input_byte(&in));
+		else
+			take_server(report, &in);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
@@ -156,15 +170,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	report = report_new(&config);
 	if (!report)
 		abort();
-	for (int i = 0; in.left && i < CALLS; i++) {
-		how = input_byte(&in);
-		if (how % 5 < 3)
-			take_statement(report, &in, input_byte(&in));
-		else if (how % 5 < 4)
-			take_wait(report, &in, input_byte(&in));
-		else
-			take_server(report, &in);
-	}
+	take_events(report, in);
+	REQUIRE(!report_again(report));
+	take_events(report, in);
 	check_page(report);
 	report_free(report);
 	free(name);

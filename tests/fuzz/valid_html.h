@@ -15,10 +15,11 @@
 static const char *const valid_elements =
 	" html head meta title style body header h1 h2 h3 dl div dt dd form label input button p "
 	"main nav span section table caption thead tbody tr th td ul li b details summary code "
-	"pre a svg rect line path text script ";
+	"pre a svg g rect line path text i script ";
 static const char *const valid_attributes =
 	" lang charset http-equiv content name id role aria-label aria-labelledby aria-hidden "
-	"aria-pressed hidden data-from data-width data-b data-e data-v data-c data-m type "
+	"aria-pressed hidden data-from data-width data-b data-e data-v data-c data-m data-f "
+	"data-i data-n data-w data-part data-parts data-shift type "
 	"autocomplete min max value class scope tabindex href viewBox preserveAspectRatio x y x1 "
 	"y1 x2 y2 rx d width height ";
 
