@@ -23,11 +23,14 @@ struct mysql_locks {
 	/* Variables of its Global_THD_manager and the number of sessions, as linked; 0: unknown. */
 	uint64_t manager, session_count;
 	int64_t own_context;	/* learned: see object_context() */
-	/* Learned: offset of the trx_t in a THD; of its THD and of the awaited trx_t in a trx_t. */
-	size_t trx_at, trx_session_at, trx_wait_at;
+	/*
+	 * Learned: offset of the trx_t in a THD; in a trx_t of its THD, of the awaited lock, of the
+	 * trx_t that has it, and of the list of its locks, 0 if that is unknown.
+	 */
+	size_t trx_at, trx_session_at, trx_lock_at, trx_wait_at, trx_locks_at;
 	unsigned int failures;	/* attempts to learn them that failed */
 	bool trx_valid;		/* they were learned */
-	bool has_waited;	/* a trx_t points to one other trx_t only: the awaited one */
+	bool trx_behind;	/* MySQL: the THD points to a pointer to the trx_t */
 };
 
 #endif

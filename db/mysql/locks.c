@@ -18,8 +18,7 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 	places->lowest = elf_map_lowest_vaddr(elf);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
-	/* MySQL: a trx_t also points to others by its lists. */
-	places->has_waited = !elf_symbol_find(elf, "thd_wait_begin", &symbol);
+	places->trx_behind = elf_symbol_find(elf, "thd_wait_begin", &symbol);
 	places->fast_path = !elf_symbol_find(
 		elf, "_ZN11MDL_context27materialize_fast_path_locksEv", &symbol);
 	if (!elf_symbol_find(elf, "_ZN18Global_THD_manager11thd_managerE", &symbol))

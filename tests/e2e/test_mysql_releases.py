@@ -248,6 +248,88 @@ def test_outcomes_of_waits(server, tool):
 
 # --- who
 
+# --- who holds a row
+
+BLOCKERS = {
+    Mysql9: "select r.trx_mysql_thread_id, b.trx_mysql_thread_id from performance_schema.data_lock_waits w join information_schema.innodb_trx r "
+            "on r.trx_id = w.requesting_engine_transaction_id join information_schema.innodb_trx b on b.trx_id = w.blocking_engine_transaction_id",
+    Maria: "select r.trx_mysql_thread_id, b.trx_mysql_thread_id from information_schema.innodb_lock_waits w join information_schema.innodb_trx r "
+           "on r.trx_id = w.requesting_trx_id join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id",
+}
+# What two sessions do in a transaction, what then waits in two others, and the index of the row.
+ROWS = {
+    "shared": (["select * from goods where id in (2, 3) lock in share mode"] * 2, ["update goods set n = 9 where id = 2"] * 2, "PRIMARY"),
+    "gap": (["select * from goods where id = 100 for update"] * 2, ["insert into goods values (101, 1, 101)", "insert into goods values (102, 1, 102)"],
+            "PRIMARY"),
+    "not yet committed": (["insert into goods values (50, 1, 50)", "select 1"], ["update goods set n = 3 where id = 50"] * 2, "PRIMARY"),
+    "another row of the page": (["update goods set n = 2 where id = 1", "update goods set n = 2 where id = 2"],
+                                ["delete from goods where id = 1", "delete from goods where id = 2"], "PRIMARY"),
+    "secondary index": (["select by_k from goods force index (by_k) where by_k = 2 for update", "select * from goods where id = 3 for update"],
+                        ["select by_k from goods force index (by_k) where by_k = 2 for update"] * 2, "by_k"),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_holders_of_a_row(server, tool, case):
+    """All of them, as the server's own view has them, which also has those that wait themselves."""
+    held, waiting, index = ROWS[case]
+    with server.connect(database="shop") as admin:
+        admin.query("drop table if exists goods")
+        admin.query("create table goods (id int primary key, n int, by_k int, key by_k (by_k)) engine=innodb")
+        for i in range(4):
+            admin.query(f"insert into goods values ({i}, 1, {i})")
+        traced = tool("locks", "mysql", "-p", server.pid, "--json", kind=Locks)
+        sessions_of = [server.connect(database="shop") for _ in range(4)]
+        numbers = [int(one.rows("select connection_id()")[0][0]) for one in sessions_of]
+        for one, text in zip(sessions_of, held):
+            one.query("begin")
+            one.query(text)
+
+        def blockers():
+            found = {}
+            time.sleep(0.15)			# MariaDB shows the same again to who asks sooner
+            for waiter, blocker in admin.rows(next(text for kind, text in BLOCKERS.items() if isinstance(server, kind))):
+                found.setdefault(int(waiter), set()).add(int(blocker))
+            return found
+
+        threads = []
+        for number, one, text in zip(numbers[2:], sessions_of[2:], waiting):
+            threads.append(threading.Thread(target=one.query, args=[text]))
+            threads[-1].start()
+            wait_for(lambda: number in blockers(), what="it to wait")
+        wanted = blockers()
+        assert any(number in some for some in wanted.values() for number in wanted) == (case not in ("gap", "another row of the page"))
+        wanted = {waiter: some - set(wanted) for waiter, some in wanted.items()}
+        assert len(wanted) == 2 and any(len(some) > 1 for some in wanted.values()) == (case in ("gap", "shared"))
+
+        def seen(_):
+            return {one["connection_id"]: {holder["connection_id"] for holder in one.get("holders", ())} for one in traced.ask()} == wanted
+        traced.wait_for(seen, what="all of the holders")
+        began = time.monotonic()
+        time.sleep(0.1)
+        alone = time.monotonic() - began
+        sessions_of[0].query("rollback")
+        time.sleep(0.3)
+        sessions_of[1].query("rollback")
+        for thread in threads:
+            thread.join()
+        for one in sessions_of:
+            one.close()
+        admin.query("drop table goods")
+    assert traced.stop() == 0
+    waits = {one["connection_id"]: one for one in traced.waits}
+    assert set(waits) == set(wanted)
+    for number, one in waits.items():
+        assert (one["lock"], one["object"], one["index"]) == ("row", "shop.goods", index)
+        holders = {holder["connection_id"]: holder for holder in one["holders"]}
+        assert set(holders) == wanted[number]
+        assert not any(holder["queued"] for holder in holders.values())
+        if set(numbers[:2]) <= set(holders):
+            first, second = (holders[who]["blocked_ms"] for who in numbers[:2])
+            assert 1000 * alone <= first < second <= one["duration_ms"] + 0.001
+
+
+
 def test_definers(server, tool):
     """Procedures run as their definer; their waits and sessions are the caller's."""
     traced = {user: tool("locks", "mysql", "-m", "100", "-p", server.pid, "--user", user, "--json", kind=Locks) for user in ("worker", "boss")}

@@ -67,7 +67,7 @@ class Mysql9(Newer):
     UNKNOWN = ("log_output", "log_slow_slave_statements", "log_slow_rate_limit", "log_slow_verbosity", "sync_frm",
                "aria_pagecache_buffer_size", "innodb_log_file_size", "innodb_flush_method")
     MORE = {"mysqlx": "OFF", "secure_file_priv": "", "innodb_use_native_aio": "0", "log_slow_extra": "ON",
-            "innodb_redo_log_capacity": "16M"}
+            "performance_schema": "ON", "innodb_redo_log_capacity": "16M"}
     TEMPLATE = staticmethod(mysql_template)
 
     def __init__(self, **settings):
