@@ -30,6 +30,7 @@
 /* enum _thd_wait_type_e of MySQL and MariaDB, mysql/service_thd_wait.h. */
 #define LOCK_WAITS_FIRST	3	/* row, global, */
 #define LOCK_WAITS_METADATA	5	/* metadata, */
+#define LOCK_WAITS_TABLE	6
 #define LOCK_WAITS_USER		7
 #define LOCK_WAITS_LAST		7	/* table and user locks */
 

@@ -127,11 +127,11 @@ static void row_print(struct cmd_ps *cmd, const struct ps_session *s, unsigned i
 		ps_table_row(&cmd->table, s, depth, cmd->now_ns);
 }
 
-static bool row_is_blocked_by(const struct ps_session *s, uint32_t pid)
+static bool row_is_blocked_by(const struct ps_session *s, const struct ps_session *other)
 {
 	for (unsigned int i = 0; i < s->nblockers; i++)
-		if (s->blockers[i] == pid)
-			return true;
+		if (s->blockers[i] == ps_session_id(other))
+			return s->server->pid == other->server->pid;
 	return false;
 }
 
@@ -141,7 +141,7 @@ static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 	cmd->printed[at] = true;
 	row_print(cmd, cmd->row[at], depth);
 	for (size_t i = 0; i < cmd->blocked && depth < DEPTH_MAX; i++)
-		if (!cmd->printed[i] && row_is_blocked_by(cmd->row[i], cmd->row[at]->who.pid))
+		if (!cmd->printed[i] && row_is_blocked_by(cmd->row[i], cmd->row[at]))
 			tree_print(cmd, i, depth + 1);
 }
 
@@ -149,7 +149,7 @@ static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 static bool tree_has_parent(const struct cmd_ps *cmd, size_t at)
 {
 	for (size_t i = 0; i < cmd->rows && at < cmd->blocked; i++)
-		if (i != at && row_is_blocked_by(cmd->row[at], cmd->row[i]->who.pid))
+		if (i != at && row_is_blocked_by(cmd->row[at], cmd->row[i]))
 			return true;
 	return false;
 }

@@ -25,7 +25,7 @@ static const struct {
 
 /* A cell that is made from numbers. */
 struct ps_cell {
-	char buf[PS_BLOCKERS * 11 + 8];
+	char buf[PS_BLOCKERS * 21 + 8];
 };
 
 /* Return the time from @since_ns to @now_ns. */
@@ -52,7 +52,7 @@ static const char *cell_age(struct ps_cell *cell, uint64_t since_ns, uint64_t no
 static const char *cell_id(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
 {
 	(void)now_ns;
-	return cell_number(cell, s->who.connection ? s->who.connection : s->who.pid);
+	return cell_number(cell, ps_session_id(s));
 }
 
 static const char *cell_pid(const struct ps_session *s, uint64_t now_ns, struct ps_cell *cell)
@@ -107,8 +107,8 @@ static const char *cell_blockers(const struct ps_session *s, uint64_t now_ns,
 
 	(void)now_ns;
 	for (unsigned int i = 0; i < s->nblockers; i++)
-		at += (size_t)snprintf(cell->buf + at, sizeof(cell->buf) - at, "%s%u",
-				       i ? "," : "", s->blockers[i]);
+		at += (size_t)snprintf(cell->buf + at, sizeof(cell->buf) - at, "%s%llu",
+				       i ? "," : "", (unsigned long long)s->blockers[i]);
 	return at ? cell->buf : "";
 }
 

@@ -28,7 +28,8 @@ struct mysql_locks {
 	 * trx_t that has it, and of the list of its locks, 0 if that is unknown.
 	 */
 	size_t trx_at, trx_session_at, trx_lock_at, trx_wait_at, trx_locks_at;
-	unsigned int failures;	/* attempts to learn them that failed */
+	size_t context_at;	/* learned: offset of the MDL_context in a THD; 0: unknown */
+	unsigned int failures;	/* attempts to learn where a trx_t is that failed */
 	bool trx_valid;		/* they were learned */
 	bool trx_behind;	/* MySQL: the THD points to a pointer to the trx_t */
 };

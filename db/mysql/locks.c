@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/mysql/locks.h"
 
+#include <errno.h>
+
 #include "db/mysql/metadata_lock.h"
 #include "db/mysql/options.h"
 #include "db/mysql/row_lock.h"
@@ -77,4 +79,24 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 				&info->who);
 	process_memory_close(&r.memory);
 	return err;
+}
+
+int mysql_locks_session(struct lock_reader *r, uint64_t session, bool learn,
+			struct lock_info *info)
+{
+	const struct lock_query query = { .again = learn };
+	struct mysql_locks *places = r->places;
+
+	*info = (struct lock_info){ .event.kind = LOCK_WAITS_FIRST };
+	if (!row_lock_read(r, session, &query, info)) {
+		if (*info->object && !*info->index)
+			info->event.kind = LOCK_WAITS_TABLE;
+		return 0;
+	}
+	if (!places->context_at)
+		places->context_at = metadata_lock_learn(r, session);
+	if (!places->context_at)
+		return -ENOENT;
+	info->event.kind = LOCK_WAITS_METADATA;
+	return metadata_lock_read(r, session + places->context_at, session, info);
 }

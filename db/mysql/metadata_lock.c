@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define CONTEXT_BYTES	640		/* of an MDL_context that are searched */
+#define SESSION_WORDS	1024		/* of a THD that are searched for one */
 #define TICKET_WORDS	10		/* of an MDL_ticket that are searched */
 #define TICKET_LINK	8		/* lists point to a ticket's start, or to this offset */
 #define LOCK_WORDS	160		/* of an MDL_lock that are searched */
@@ -101,16 +102,24 @@ static bool reader_key(const struct lock_reader *r, uint64_t lock, struct lock_i
 static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t context, uint64_t *lock,
 			  struct lock_info *info)
 {
-	uint64_t words[TICKET_WORDS], head;
+	uint64_t words[TICKET_WORDS], there;
+	bool queued = false;
 
 	if (!lock_reader_bytes(r, ticket, words, sizeof(words)))
 		return false;
-	/* A granted ticket is linked to a list whose head is in the context. */
-	for (size_t i = 0; i < TICKET_WORDS; i++)
-		if (words[i] > context && words[i] < context + CONTEXT_BYTES &&
-		    lock_reader_bytes(r, words[i], &head, 8) && head == ticket)
-			return false;
+	/*
+	 * A granted ticket is linked to a list whose head is in the context, a waiting one only to
+	 * the lock's queue, and one that was released to none.
+	 */
 	for (size_t i = 0; i < TICKET_WORDS; i++) {
+		if (!lock_reader_bytes(r, words[i], &there, 8) ||
+		    (there != ticket && there != ticket + TICKET_LINK))
+			continue;
+		if (words[i] > context && words[i] < context + CONTEXT_BYTES)
+			return false;
+		queued = true;
+	}
+	for (size_t i = 0; i < TICKET_WORDS && queued; i++) {
 		if (words[i] != context)
 			continue;
 		for (size_t j = 0; j < TICKET_WORDS; j++) {
@@ -237,4 +246,38 @@ int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/*
+ * Return the offset of the MDL_context in the THD at @session that the MDL_ticket at @ticket points
+ * to, or 0. What else of the THD it points to, the head of a list, is in the context.
+ */
+static size_t ticket_context(const struct lock_reader *r, uint64_t ticket, uint64_t session)
+{
+	uint64_t words[TICKET_WORDS];
+	size_t least = SESSION_WORDS * 8;
+	struct lock_info info;
+
+	if (!lock_reader_bytes(r, ticket, words, sizeof(words)))
+		return 0;
+	for (size_t i = 0; i < TICKET_WORDS; i++)
+		if (words[i] > session && words[i] - session < least)
+			least = words[i] - session;
+	for (size_t i = 0; i < TICKET_WORDS && least < SESSION_WORDS * 8; i++)
+		if (words[i] - session != least && reader_key(r, words[i], &info))
+			return least;
+	return 0;
+}
+
+size_t metadata_lock_learn(struct lock_reader *r, uint64_t session)
+{
+	uint64_t words[SESSION_WORDS];
+	size_t found = 0;
+
+	if (!lock_reader_bytes(r, session, words, sizeof(words)))
+		return 0;
+	for (size_t i = 0; i < SESSION_WORDS && !found; i++)
+		if (words[i] - session >= sizeof(words))
+			found = ticket_context(r, words[i], session);
+	return found;
 }

@@ -12,4 +12,10 @@
 int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session,
 		       struct lock_info *info);
 
+/*
+ * Return the offset of the MDL_context in the THD at @session, or 0: it is known of a session that
+ * has a metadata lock, or waits for one.
+ */
+size_t metadata_lock_learn(struct lock_reader *r, uint64_t session);
+
 #endif

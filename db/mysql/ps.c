@@ -14,9 +14,12 @@
 #include "db/mysql/ps.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/mysql/locks.h"
+#include "db/mysql/names.h"
 #include "db/mysql/object.h"
 #include "db/mysql/options.h"
 #include "host/clock.h"
@@ -33,12 +36,17 @@
 #define INLINE_MAX	60		/* elements of a partition that are in it */
 #define WALK_TRIES	5		/* the list can change while it is read */
 #define WALK_MAX	(2u * PS_SESSIONS)	/* elements in all tries */
+#define LOCK_READS	(1u << 20)	/* of memory, for the locks of all sessions */
+#define LOCK_TEXT	64		/* bytes of a holder's statement, which is not shown */
+#define LEARN_FROM	16		/* sessions, and .. */
+#define LEARN_NS	50000000u	/* .. how long they have run a statement at least */
 
 struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
 	uint64_t threads;		/* variable: the list, as linked; 0: MySQL */
 	uint64_t manager, count;	/* MySQL's variables, as linked */
 	int64_t times, options;		/* offsets in a THD; -1: unknown */
+	struct mysql_locks locks;
 	bool (*is_program)(const char *name);	/* for process_read() */
 };
 
@@ -48,6 +56,7 @@ struct reader {
 	struct process_memory memory;
 	struct object_owner owner;
 	uint64_t class;
+	struct lock_reader *locks;
 	unsigned int *elements;		/* of the list that may still be read */
 	int64_t *own_context;		/* see object_context() */
 	int64_t here_ns, ahead_ns;	/* clock_ahead() of this process and of the server */
@@ -65,8 +74,13 @@ static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(con
 	ps->manager = elf_symbol_value(elf, "_ZN18Global_THD_manager11thd_managerE");
 	ps->count = elf_symbol_value(elf, "_ZN18Global_THD_manager23atomic_global_thd_countE");
 	ps->options = mysql_options_find(elf);
-	/* MariaDB's THD::start_utime is before utime_after_lock, to which this function adds. */
-	ps->times = accessor_read_setter(elf, "thd_storage_lock_wait", &locked) ?
+	mysql_locks_find(elf, &ps->locks);
+	/*
+	 * THD::start_utime is before the member to which this function adds: MariaDB's
+	 * utime_after_lock, MySQL's m_lock_usec.
+	 */
+	ps->times = accessor_read_setter(elf, ps->threads ? "thd_storage_lock_wait" :
+						"_ZN3THD13inc_lock_usecEy", &locked) ?
 		    -1 : locked.offset - 8;
 	mysql_object_find(elf, &object);
 	ps->is_program = is_program;
@@ -87,12 +101,16 @@ static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, si
  */
 static uint64_t reader_start(const struct reader *r, uint64_t thd)
 {
-	/* start_utime and utime_after_lock, in us of CLOCK_MONOTONIC */
-	uint64_t times[2], now_us = (clock_kernel_ns(r->here_ns) + (uint64_t)r->ahead_ns) / 1000;
+	/* MariaDB: with utime_after_lock, in us of CLOCK_MONOTONIC; MySQL: of CLOCK_REALTIME */
+	uint64_t times[2], now_ns = clock_kernel_ns(r->here_ns);
 
 	if (r->ps->times < 0 ||
-	    !reader_bytes(r, thd + (uint64_t)r->ps->times, times, sizeof(times)) ||
-	    times[0] > times[1] || times[0] > now_us)
+	    !reader_bytes(r, thd + (uint64_t)r->ps->times, times, sizeof(times)))
+		return 0;
+	if (r->ps->manager)
+		return times[0] < r->wall_ns / 1000 || times[0] > (now_ns + r->wall_ns) / 1000 ?
+		       0 : times[0] * 1000;
+	if (times[0] > times[1] || times[0] > (now_ns + (uint64_t)r->ahead_ns) / 1000)
 		return 0;
 	return times[0] * 1000 - (uint64_t)r->ahead_ns + r->wall_ns;
 }
@@ -130,7 +148,75 @@ static enum ps_state reader_idle(const struct reader *r, uint64_t thd)
 	return options & OPTION_NOT_AUTOCOMMIT ? PS_UNKNOWN : PS_IDLE;
 }
 
-/* Add the session of the THD at @thd, unless it has no user or is gone. Return as ->add(). */
+/* Add the holders of a lock, or those that wait for it, too. */
+static void reader_blockers(const struct lock_info *info, bool queued, struct ps_session *session)
+{
+	for (unsigned int i = 0; i < info->nholders; i++) {
+		const struct lock_backend *holder = &info->holders[i];
+
+		if (holder->connection && holder->queued == queued &&
+		    session->nblockers < PS_BLOCKERS)
+			session->blockers[session->nblockers++] = holder->connection;
+	}
+}
+
+/*
+ * Find the lock that an active session waits for, and those that block it: who waits, too, may be
+ * behind it in the queue.
+ */
+static void reader_wait(const struct reader *r, uint64_t thd, struct ps_session *session)
+{
+	struct lock_info info;
+
+	if (!mysql_locks_session(r->locks, thd, false, &info)) {
+		snprintf(session->wait, sizeof(session->wait), "Lock:%s",
+			 mysql_lock_kind(&info.event));
+		reader_blockers(&info, false, session);
+		if (!session->nblockers)
+			reader_blockers(&info, true, session);
+	}
+	lock_info_clear(&info);
+}
+
+/*
+ * Learn where transactions are from those that have run a statement for the longest time: most
+ * probably they wait.
+ */
+static void reader_learn(const struct reader *r, const uint64_t *thds, size_t n)
+{
+	uint64_t oldest[LEARN_FROM], starts[LEARN_FROM], now_ns = clock_kernel_ns(r->here_ns);
+	struct lock_info info;
+	size_t count = 0, len;
+	char text;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t start = reader_start(r, thds[i]);
+		size_t at = count < LEARN_FROM ? count : LEARN_FROM - 1;
+
+		if (start + LEARN_NS > now_ns + r->wall_ns ||
+		    (count == LEARN_FROM && start >= starts[at]) ||
+		    object_query(&r->owner, thds[i], &r->query->places->object, &text, 1,
+				 &len) <= 0)
+			continue;
+		for (; at && starts[at - 1] > start; at--) {
+			starts[at] = starts[at - 1];
+			oldest[at] = oldest[at - 1];
+		}
+		starts[at] = start;
+		oldest[at] = thds[i];
+		count += count < LEARN_FROM;
+	}
+	r->locks->places->failures = 0;
+	for (size_t i = 0; i < count && !r->locks->places->trx_valid; i++) {
+		mysql_locks_session(r->locks, oldest[i], true, &info);
+		lock_info_clear(&info);
+	}
+}
+
+/*
+ * Add the session of the THD at @thd, unless it is gone or, as many of the server's own threads,
+ * neither has a user nor runs a statement. Return as ->add().
+ */
 static bool reader_session(const struct reader *r, uint64_t thd)
 {
 	struct ps_session session = {
@@ -139,10 +225,12 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	uint64_t class;
 
 	object_read_who(&r->memory, &r->query->places->object, thd, r->own_context, &session.who);
-	if (!*session.who.user)
-		return true;
 	reader_statement(r, thd, &session);
-	if (session.state != PS_ACTIVE)
+	if (!*session.who.user && session.state != PS_ACTIVE)
+		return true;
+	if (session.state == PS_ACTIVE)
+		reader_wait(r, thd, &session);
+	else
 		session.state = reader_idle(r, thd);
 	if (reader_bytes(r, thd, &class, sizeof(class)) && class == r->class)
 		return r->query->add(r->query->arg, &session, r->query->process->pid);
@@ -240,11 +328,13 @@ static size_t reader_list(const struct reader *r, uint64_t *thds)
 
 static int mysql_read(void *state, const struct ps_query *query)
 {
-	const struct mysql_ps *ps = state;
-	unsigned int elements = WALK_MAX;
+	struct mysql_ps *ps = state;
+	unsigned int elements = WALK_MAX, reads = LOCK_READS;
 	int64_t own_context = -1;
+	struct lock_reader locks = { .places = &ps->locks, .backend = query->places,
+				     .reads = &reads, .size = LOCK_TEXT };
 	struct reader r = { .ps = ps, .query = query, .elements = &elements,
-			    .own_context = &own_context,
+			    .own_context = &own_context, .locks = &locks,
 			    .here_ns = clock_ahead(0), .ahead_ns = clock_ahead(query->process->pid),
 			    .owner = { query->process->pid, &query->process->file,
 				       ps->is_program } };
@@ -265,6 +355,11 @@ static int mysql_read(void *state, const struct ps_query *query)
 	n = err ? 0 : n;
 	for (size_t i = 0; i < n && own_context < 0; i++)
 		object_context(&r.memory, &query->places->object, thds[i], &own_context);
+	locks.memory = r.memory;
+	locks.owner = r.owner;
+	locks.session_class = r.class;
+	if (!ps->locks.trx_valid)
+		reader_learn(&r, thds, n);
 	for (size_t i = 0; i < n && clock_ns(CLOCK_MONOTONIC) < query->deadline_ns &&
 			   reader_session(&r, thds[i]); i++)
 		continue;

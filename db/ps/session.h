@@ -33,11 +33,18 @@ struct ps_session {
 	uint64_t state_ns;		/* since when it has been in this state */
 	uint64_t transaction_ns;	/* begin of the transaction */
 	char wait[64];			/* "Lock:relation", "IO"; "": does not wait, or unknown */
-	uint32_t blockers[PS_BLOCKERS];	/* PIDs of processes that hold the awaited lock .. */
-	unsigned int nblockers;		/* .. or are ahead in its queue; 0 also if unknown */
+	/* ps_session_id() of those that hold the awaited lock or are ahead in its queue */
+	uint64_t blockers[PS_BLOCKERS];
+	unsigned int nblockers;		/* 0 also if they are unknown */
 	char *text;			/* of the statement, or the last one; owned; or NULL */
 	size_t len;
 	bool cut;			/* the text is incomplete */
 };
+
+/* Return what a server calls the session: the ID of its connection or process. */
+static inline uint64_t ps_session_id(const struct ps_session *session)
+{
+	return session->who.connection ? session->who.connection : session->who.pid;
+}
 
 #endif

@@ -864,6 +864,35 @@ def processes(client):
     return {int(number): {"db": db.decode(), "time_ms": float(ms)} for number, db, ms in rows}
 
 
+def test_applier():
+    """What a replica's thread runs, and who blocks it."""
+    with Maria(log_bin="bin", server_id="1", binlog_format="STATEMENT").init() as source, Maria(server_id="2").init() as replica:
+        source.start(), replica.start()
+        source.query("create user copies identified by ''", "grant replication slave on *.* to copies")
+        replica.query(f"change master to master_host='127.0.0.1', master_port={source.port}, master_user='copies'", "start slave")
+        source.query("create database d", "create table d.x (a int primary key, b int) engine=innodb", "insert into d.x values (1, 1)")
+        with replica.connect() as holds, replica.connect() as admin:
+            wait_for(lambda: fetched_row(holds), what="the row")
+            holds.query("begin")
+            holds.query("select * from d.x for update")
+            source.query("update d.x set b = 2")
+            wait_for(lambda: admin.rows("select 1 from information_schema.processlist where user = 'system user' and info like 'update%'"),
+                     what="the applier to run it")
+            expected = dict(admin.rows("select info, id from information_schema.processlist where user = 'system user'"))
+            shown = wait_for(lambda: [one for one in sessions("-p", str(replica.pid)) if "wait" in one], what="its wait to be shown")
+            number = int(holds.rows("select connection_id()")[0][0])
+    assert [(one["query"], one["connection_id"], one["state"], one["wait"], one["blocked_by"]) for one in shown] == [
+        ("update d.x set b = 2", int(expected[b"update d.x set b = 2"]), "active", "Lock:row", [number])]
+
+
+def fetched_row(client):
+    try:
+        return client.rows("select * from d.x")
+    except ServerError:
+        return None
+
+
+
 KILLED = [	# what a connection sends, of which the last text is not answered, and the one that was running
     (["select sleep(600) /* alone */"], "select sleep(600) /* alone */"),
     (["begin", "insert into d.item (id) values (1001)", "do sleep(600) /* in a transaction */"], "do sleep(600) /* in a transaction */"),

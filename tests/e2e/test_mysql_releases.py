@@ -15,7 +15,7 @@ from mariadb_client import ServerError
 from releases import Maria11, Mysql9
 from requirements import need_maria, need_root
 from statements import stopped
-from tool import Announced, Locks, sessions
+from tool import DBSLOWER, Announced, Locks, sessions
 from transactions import Transactions
 from x_client import XClient
 
@@ -288,7 +288,7 @@ def test_holders_of_a_row(server, tool, case):
         def blockers():
             found = {}
             time.sleep(0.15)			# MariaDB shows the same again to who asks sooner
-            for waiter, blocker in admin.rows(next(text for kind, text in BLOCKERS.items() if isinstance(server, kind))):
+            for waiter, blocker in admin.rows(of_kind(server, BLOCKERS)):
                 found.setdefault(int(waiter), set()).add(int(blocker))
             return found
 
@@ -357,6 +357,108 @@ def test_definers(server, tool):
         assert one.stop() == 0
     waits = [one for one in traced["worker"].objects() if one["type"] == "lock_wait"]
     assert [one["lock"] for one in waits] == ["row", "metadata"] and not [one for one in traced["boss"].objects() if one["type"] == "lock_wait"]
+
+
+# --- sessions
+
+RUNNING = {	# connection, ms that its statement has run, and the state that the server shows
+    Mysql9: "select t.processlist_id, e.timer_wait / 1e9, t.processlist_state from performance_schema.threads t join "
+            "performance_schema.events_statements_current e using (thread_id) where e.end_event_id is null and t.processlist_id <> connection_id()",
+    Maria: "select id, time_ms, state from information_schema.processlist where command = 'Query' and id <> connection_id()",
+}
+
+
+def of_kind(server, texts):
+    return next(text for kind, text in texts.items() if isinstance(server, kind))
+
+
+def test_who_blocks_whom(server):
+    """ps: waits and durations as the server shows them, blockers as it names those of rows, and the session that is idle with the locks."""
+    with server.connect(database="shop") as admin:
+        admin.query("drop table if exists goods")
+        admin.query("create table goods (id int primary key, n int) engine=innodb")
+        admin.query("insert into goods values (1, 1), (2, 2)")
+        clients = [server.connect(database="shop") for _ in range(7)]
+        holds, row, alters, reads, user, sleeps, idle = (int(one.rows("select connection_id()")[0][0]) for one in clients)
+        for one in clients:
+            one.query("set lock_wait_timeout = 600, innodb_lock_wait_timeout = 600")
+        for text in ("begin", "update goods set n = 2 where id = 1", "select get_lock('a', 0)"):
+            clients[0].query(text)
+        clients[5].query("set timestamp = 795624301")
+        threads = []
+        for one, number, state, text in (
+                (1, row, "updating", "update goods set n = 3"), (2, alters, "waiting for table metadata lock", "alter table goods add column x int"),
+                (3, reads, "waiting for table metadata lock", "select * from goods"), (4, user, "user lock", "select get_lock('a', 100)"),
+                (5, sleeps, "user sleep", "select sleep(600)")):
+            threads.append(threading.Thread(target=fails, args=(clients[one], text)))
+            threads[-1].start()
+            wait_for(lambda: running(server, admin).get(number, (0, ""))[1].lower() == state, what=text)
+        wait_for(lambda: min(ms for ms, _ in running(server, admin).values()) > 100, what="100 ms")
+        time.sleep(0.2)
+        before, blockers = running(server, admin), admin.rows(of_kind(server, BLOCKERS))
+        shown = {one["connection_id"]: one for one in sessions("-p", str(server.pid))}
+        again = {one["connection_id"]: one for one in sessions("100ms", "-p", str(server.pid))}
+        after = running(server, admin)
+        tree = subprocess.run([DBSLOWER, "ps", "--tree", "-o", "id,query", "-p", str(server.pid)], capture_output=True, text=True).stdout
+        for number in (row, alters, reads, user, sleeps):
+            admin.query(f"kill query {number}")
+        for thread in threads:
+            thread.join()
+        for one in clients:
+            one.close()
+        admin.query("drop table goods")
+    assert {int(waiter): int(blocker) for waiter, blocker in blockers} == {row: holds}
+    states = {number: state for number, (_, state) in before.items()}
+    assert {number for number, state in states.items() if state == "Waiting for table metadata lock"} == {alters, reads}
+    waits = {number: (one.get("wait"), set(one.get("blocked_by", ()))) for number, one in shown.items() if "wait" in one or "blocked_by" in one}
+    assert waits == {row: ("Lock:row", {holds}), alters: ("Lock:metadata", {holds, row}), reads: ("Lock:metadata", {holds, row, alters}),
+                     user: ("Lock:user", {holds})}
+    assert {holds, idle} <= set(shown) - set(again) and set(again) >= {row, alters, reads, user, sleeps}
+    for number in (row, alters, reads, user, sleeps):
+        assert before[number][0] - 5 <= shown[number]["duration_ms"] <= after[number][0] + 5
+    depths = {int(line[:8]): len(line[9:]) - len(line[9:].lstrip()) for line in tree.splitlines()[1:]}
+    assert depths[holds] == depths[sleeps] == 0 < depths[row] and min(depths[alters], depths[user]) > 0, tree
+
+
+def running(server, admin):
+    return {int(number): (float(ms), state.decode() if state else "") for number, ms, state in admin.rows(of_kind(server, RUNNING))}
+
+
+def fails(client, text):
+    """Its statement is killed in the end."""
+    try:
+        client.query(text)
+    except ServerError:
+        pass
+
+
+def test_waits_under_load(server):
+    """No session is said to wait that does not: those of a load have locks, but none for long; and one that sleeps with locks has none to wait for."""
+    stop = threading.Event()
+
+    def load(one, number):
+        while not stop.is_set():
+            for text in ("begin", f"update goods set n = n + 1 where id = {number}", "select count(*) from goods", "select sleep(0.01)", "commit"):
+                one.query(text)
+    with server.connect(database="shop") as admin:
+        admin.query("drop table if exists goods")
+        admin.query("create table goods (id int primary key, n int) engine=innodb")
+        admin.query("insert into goods values " + ", ".join(f"({i}, 0)" for i in range(8)))
+        clients = [server.connect(database="shop") for _ in range(8)]
+        threads = [threading.Thread(target=load, args=pair) for pair in zip(clients, range(8))]
+        for one in threads:
+            one.start()
+        seen = [one for _ in range(30) for one in sessions("-p", str(server.pid))]
+        stop.set()
+        for one in threads:
+            one.join()
+        for one in clients:
+            one.close()
+        admin.query("drop table goods")
+    active = [one for one in seen if one["state"] == "active"]
+    assert len(active) > 50
+    assert not [(one["wait"], one.get("blocked_by"), one["query"]) for one in active if "wait" in one]
+
 
 
 def test_x_protocol(tool):
