@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/loss.h"
 
+#include <string.h>
+
 #include "base/base.h"
 #include "loader/runtime.h"
 
@@ -22,6 +24,27 @@ void loss_read(struct summary *summary, const struct runtime *rt)
 			summary->lost[i] += rt->owners->lost_sum[loss_rows[i].counter];
 	owners_report(rt->owners, &summary->users);
 	owners_report_files(rt->owners, &summary->servers);
+}
+
+void loss_merge(struct summary *summary)
+{
+	struct owners_report *servers = &summary->servers;
+	size_t kept = 0, j;
+
+	for (size_t i = 0; i < servers->n; i++) {
+		for (j = 0; j < kept; j++)
+			if (summary->files[i].engine &&
+			    servers->row[j].uid == servers->row[i].uid &&
+			    !strcmp(summary->files[j].path, summary->files[i].path))
+				break;
+		for (int k = 0; k < COUNTERS && j < kept; k++)
+			servers->row[j].lost[k] += servers->row[i].lost[k];
+		if (j < kept)
+			continue;
+		servers->row[kept] = servers->row[i];
+		summary->files[kept++] = summary->files[i];
+	}
+	servers->n = kept;
 }
 
 bool loss_is_of(enum loss loss, unsigned int groups)

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "db/event.h"
 #include "loader/owners.h"
 
 struct runtime;
-struct target;
 
 /* Groups of losses that a command has, beside those of the buffer and the tables. */
 #define LOSSES_OF_SESSIONS	0x1	/* sessions, and starts and ends of statements */
@@ -64,8 +64,7 @@ struct summary {
 	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */
 	struct owners_report servers;	/* by this and by its file; not of the command trace */
-	struct target *targets;	/* for target_by_id(), borrowed; NULL: ->servers is empty */
-	size_t ntargets;
+	struct server files[OWNERS_REPORTED];	/* of the rows of ->servers; no engine: unknown */
 };
 
 /* Add what the programs of @rt count from counter @first on: 0 or LOCK_COUNTERS. */
@@ -73,6 +72,9 @@ void loss_count(struct summary *summary, const struct runtime *rt, uint32_t firs
 
 /* Add those of statements and what is counted in user space, and by whom all is. */
 void loss_read(struct summary *summary, const struct runtime *rt);
+
+/* Add up the rows of ->servers that are of one user and of files with one path. */
+void loss_merge(struct summary *summary);
 
 /* Return whether @loss is one of a command with the groups @groups. */
 bool loss_is_of(enum loss loss, unsigned int groups);

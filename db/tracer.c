@@ -562,7 +562,8 @@ int tracer_drain(struct tracer *t)
 	int filled = tracer_records(t);
 
 	if (!t->detached) {
-		t->discover.ntargets = unused_remove(t->discover.targets, t->discover.ntargets);
+		t->discover.ntargets = unused_remove(&t->discover.unused, t->discover.targets,
+						     t->discover.ntargets);
 		t->enrich.servers.arriving = t->arriving = arrivals_check(&t->arrivals);
 		limit_tick(&t->limit);
 	}
@@ -679,16 +680,34 @@ static void tracer_summary_waits(const struct tracer *t, struct summary *summary
 		loss_read(summary, &t->rt);
 }
 
+/* Name the files that losses are of, also those that are not traced any more, or again. */
+static void tracer_summary_files(const struct tracer *t, struct summary *summary)
+{
+	const struct discover *d = &t->discover;
+
+	for (size_t i = 0; i < summary->servers.n; i++) {
+		uint32_t id = summary->servers.row[i].target_id;
+		const struct target *target = target_by_id(d->targets, d->ntargets, id);
+		const struct server *removed = target ? NULL : unused_by_id(&d->unused, id);
+
+		if (target)
+			describe_server(&summary->files[i], target->engine, target->version,
+					target->path);
+		else if (removed)
+			summary->files[i] = *removed;
+	}
+	loss_merge(summary);
+}
+
 void tracer_summary(const struct tracer *t, struct summary *summary, bool waits)
 {
 	const struct runtime *rt = &t->rt;
 	const struct enrich *e = &t->enrich;
 
-	*summary = (struct summary){
-		.targets = t->discover.targets, .ntargets = t->discover.ntargets,
-	};
+	*summary = (struct summary){ .statements = 0 };
 	if (waits) {
 		tracer_summary_waits(t, summary);
+		tracer_summary_files(t, summary);
 		return;
 	}
 	summary->statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen;
@@ -699,6 +718,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary, bool waits)
 	summary->boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
 			    sessions_number_kept(&t->sessions);
 	loss_read(summary, rt);
+	tracer_summary_files(t, summary);
 }
 
 void tracer_close(struct tracer *t)

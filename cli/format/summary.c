@@ -6,28 +6,23 @@
 #include "base/base.h"
 #include "cli/format/escape.h"
 #include "cli/format/json.h"
-#include "db/discover/target.h"
 
 static void json_loss(struct output *out, const char *key, uint64_t count, bool first)
 {
 	output_printf(out, "%s\"%s\":%llu", first ? "" : ",", key, (unsigned long long)count);
 }
 
-/* Append the losses of each user as the member @key or, if @of is not NULL, of each server. */
+/* Append the losses of each user as the member @key or, if @files is not NULL, of each server. */
 static void json_rows(struct output *out, const char *key, const struct owners_report *report,
-			 const struct summary *of)
+		      const struct server *files)
 {
 	for (size_t i = 0; i < report->n; i++) {
 		const struct owner_losses *row = &report->row[i];
-		const struct target *target = of ?
-			target_by_id(of->targets, of->ntargets, row->target_id) : NULL;
-		struct server server;
 
 		output_string(out, i ? ",{" : key);
-		if (target) {
-			describe_server(&server, target->engine, target->version, target->path);
+		if (files && files[i].engine) {
 			output_string(out, "\"server\":");
-			json_server(out, &server);
+			json_server(out, &files[i]);
 			output_char(out, ',');
 		}
 		json_number(out, "\"uid\":", row->uid);
@@ -80,14 +75,13 @@ static void message_servers(struct output *err, const struct summary *summary)
 	const struct owners_report *servers = &summary->servers;
 
 	for (size_t i = 0; i < servers->n; i++) {
-		const struct target *target = target_by_id(summary->targets, summary->ntargets,
-							   servers->row[i].target_id);
+		const char *path = summary->files[i].path;
 
 		output_string(err, i ? ", " : "dbslower: lost by server: ");
-		if (target)
-			escape_terminal(err, target->path, strlen(target->path), false);
+		if (*path)
+			escape_terminal(err, path, strlen(path), false);
 		else
-			output_string(err, "a file that is no longer traced");
+			output_string(err, "an unknown file");
 		output_printf(err, " of user ID %u: %llu", servers->row[i].uid,
 			      (unsigned long long)owner_losses_sum(&servers->row[i]));
 	}
@@ -128,6 +122,6 @@ void summary_json(struct output *out, uint64_t wall_ns, const char *noun, unsign
 	if (groups & LOSSES_OF_LIMIT)
 		json_ms(out, ",\"untraced_ms\":", summary->untraced_ns);
 	json_rows(out, ",\"lost_by_user\":[{", &summary->users, NULL);
-	json_rows(out, ",\"lost_by_server\":[{", &summary->servers, summary);
+	json_rows(out, ",\"lost_by_server\":[{", &summary->servers, summary->files);
 	output_string(out, "}\n");
 }

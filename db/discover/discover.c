@@ -600,6 +600,7 @@ void discover_detach(struct discover *d)
 void discover_close(struct discover *d)
 {
 	discover_detach(d);
+	unused_close(&d->unused);
 	free(d->targets);
 	detect_clear(&d->detect);
 }

@@ -18,6 +18,7 @@
 #include "db/discover/detect.h"
 #include "db/discover/share.h"
 #include "db/discover/target.h"
+#include "db/discover/unused.h"
 #include "db/discover/user_engine.h"
 #include "db/discover/young.h"
 #include "db/engines.h"
@@ -68,6 +69,7 @@ struct discover {
 	struct target *targets;
 	size_t ntargets;
 	uint32_t next_id;
+	struct unused unused;		/* targets that were removed */
 	size_t names;			/* that programs have added to map "comms" */
 	size_t forget_at;		/* attached targets at which to detach unused ones */
 	struct share share;		/* without a limit for ->pids and ->paths */

@@ -65,16 +65,45 @@ bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 	return all && gone < FORGET_ONCE;
 }
 
-size_t unused_remove(struct target *targets, size_t ntargets)
+/* Note what @target was; without memory its losses are of an unknown file. */
+static void unused_note(struct unused *unused, const struct target *target)
+{
+	struct unused_target *to;
+
+	if (!unused->removed)
+		unused->removed = calloc(UNUSED_NAMED, sizeof(*unused->removed));
+	if (!unused->removed)
+		return;
+	to = &unused->removed[unused->count++ % UNUSED_NAMED];
+	to->id = target->id;
+	describe_server(&to->server, target->engine, target->version, target->path);
+}
+
+size_t unused_remove(struct unused *unused, struct target *targets, size_t ntargets)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < ntargets; i++) {
-		if (!targets[i].file.ino)
+		if (!targets[i].file.ino) {
+			unused_note(unused, &targets[i]);
 			continue;
+		}
 		if (kept < i)
 			targets[kept] = targets[i];
 		kept++;
 	}
 	return kept;
+}
+
+const struct server *unused_by_id(const struct unused *unused, uint32_t id)
+{
+	for (size_t i = 0; i < unused->count && i < UNUSED_NAMED; i++)
+		if (unused->removed[i].id == id)
+			return &unused->removed[i].server;
+	return NULL;
+}
+
+void unused_close(struct unused *unused)
+{
+	free(unused->removed);
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "db/discover/target.h"
+#include "db/event.h"
 
 /* Return the number of attached targets: of those of user *@uid, or of all if that is NULL. */
 size_t unused_attached(const struct target *targets, size_t ntargets, const uint32_t *uid);
@@ -21,10 +22,26 @@ size_t unused_attached(const struct target *targets, size_t ntargets, const uint
 bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 		   const struct elf_pause *pause);
 
+#define UNUSED_NAMED	256
+
+/* What the last removed targets were, for the losses of their processes. All zero: none. */
+struct unused {
+	struct unused_target {
+		uint32_t id;
+		struct server server;	/* its file */
+	} *removed;			/* owned; UNUSED_NAMED, or NULL */
+	size_t count;			/* so far */
+};
+
 /*
- * Remove the detached targets of @targets. Their records must have been handled. Return the number
- * of those that are left.
+ * Remove the detached targets of @targets, and note them in @unused. Their records must have been
+ * handled. Return the number of those that are left.
  */
-size_t unused_remove(struct target *targets, size_t ntargets);
+size_t unused_remove(struct unused *unused, struct target *targets, size_t ntargets);
+
+/* Return the file of the removed target with @id, or NULL. */
+const struct server *unused_by_id(const struct unused *unused, uint32_t id);
+
+void unused_close(struct unused *unused);
 
 #endif

@@ -91,6 +91,9 @@ def test_what_is_not_traced_is_counted(server, tool, args):
     summary = one.summary
     # It ended without probes, so its duration is unknown; as is that of the other one, if it was in a statement then.
     assert not one.statements and summary["lost"]["start_without_end"] in (1, 2), one.said()
+    # Those of before and after the pause are of one file.
+    (row,) = summary["lost_by_server"]
+    assert row["server"]["path"] == server.path and row["start_without_end"] == summary["lost"]["start_without_end"]
     found = events(one)
     # The step's time is when the removal of the probes begins. Statements are counted until the first of them is gone, no faster
     # than before: without probes there are far more. Of another part, the first one was.

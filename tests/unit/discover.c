@@ -31,6 +31,8 @@
 #define await_renew		tested_await_renew
 #define unused_remove		tested_unused_remove
 #define unused_attached		tested_unused_attached
+#define unused_by_id		tested_unused_by_id
+#define unused_close		tested_unused_close
 #define unused_detach		tested_unused_detach
 #define discover_running	tested_running
 #define discover_waits		tested_waits
@@ -799,7 +801,7 @@ static void starting_and_forgotten(void)
 		CHECK(d.ntargets == 2 && nservers == 1, "%zu %zu", d.ntargets, nservers);
 		for (int i = 0; i <= both; i++)
 			d.targets[i].file.ino = 0;
-		d.ntargets = unused_remove(d.targets, d.ntargets);
+		d.ntargets = unused_remove(&d.unused, d.targets, d.ntargets);
 		memory_version = "11.4-MariaDB";
 		now_ns += 1000000000;
 		CHECK(!tested_again(&d) && nannounced == (both ? 1 : 2), "%zu", nannounced);
@@ -997,7 +999,7 @@ static void forgotten(void)
 		CHECK(d.ntargets && d.targets[d.ntargets - 1].file.ino == 1000 + i, "%u", i);
 		CHECK(d.targets[d.ntargets - 1].id == i && target_by_id(d.targets, d.ntargets, i));
 		/* As the tracer and arrivals_check() do. */
-		d.ntargets = unused_remove(d.targets, d.ntargets);
+		d.ntargets = unused_remove(&d.unused, d.targets, d.ntargets);
 		if (++d.names >= AWAIT_NAMES_RENEW) {
 			await_renew(d.comms, d.targets, d.ntargets);
 			d.names = 0;
