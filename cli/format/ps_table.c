@@ -107,8 +107,11 @@ static const char *cell_blockers(const struct ps_session *s, uint64_t now_ns,
 
 	(void)now_ns;
 	for (unsigned int i = 0; i < s->nblockers; i++)
-		at += (size_t)snprintf(cell->buf + at, sizeof(cell->buf) - at, "%s%llu",
-				       i ? "," : "", (unsigned long long)s->blockers[i]);
+		at += (size_t)(s->blockers[i] ?
+			snprintf(cell->buf + at, sizeof(cell->buf) - at, "%s%llu", i ? "," : "",
+				 (unsigned long long)s->blockers[i]) :
+			snprintf(cell->buf + at, sizeof(cell->buf) - at, "%sprepared",
+				 i ? "," : ""));
 	return at ? cell->buf : "";
 }
 

@@ -29,6 +29,9 @@
 #define WAIT_AT_13	684	/* PGPROC.wait_event_info of 13 .. */
 #define WAIT_AT_10	676	/* .. and from 10 on */
 
+#define PORT_WORDS	64	/* of a struct Port that are searched */
+#define NAME_BYTES	64	/* of a name, with the NUL: NAMEDATALEN */
+
 #define ENTRY_STATE	232
 #define ENTRY_TEXT	248
 
@@ -267,6 +270,57 @@ static void wait_name(const struct postgres_ps *ps, uint32_t event, struct ps_se
 		 name);
 }
 
+/*
+ * Set user, database and client of a process if its title begins with @user and @database, behind
+ * "postgres: " and the name of the cluster. Return whether it does.
+ */
+static bool title_names(const char *title, const char *user, const char *database, struct who *who)
+{
+	size_t len = strlen(user) + strlen(database) + 2;
+	const char *at = title;
+	char names[2 * NAME_BYTES + 2];
+
+	snprintf(names, sizeof(names), "%s %s ", user, database);
+	while ((at = strstr(at, ": "))) {
+		at += 2;
+		if (strncmp(at, names, len))
+			continue;
+		snprintf(who->user, sizeof(who->user), "%s", user);
+		snprintf(who->database, sizeof(who->database), "%s", database);
+		snprintf(who->client, sizeof(who->client), "%.*s", (int)strcspn(at + len, " "),
+			 at + len);
+		return true;
+	}
+	return false;
+}
+
+static bool reader_name(const struct reader *r, uint64_t address, char name[NAME_BYTES])
+{
+	ssize_t n = address < 4096 ? 0 : process_memory_read(&r->memory, address, name,
+							     NAME_BYTES);
+
+	return n > 0 && *name && memchr(name, '\0', (size_t)n);
+}
+
+/*
+ * Read the names from struct Port (libpq/libpq-be.h): in a process title those with a blank are
+ * ambiguous. Where database_name and user_name are depends on the release; the title verifies them.
+ */
+static void reader_names(const struct reader *r, struct who *who)
+{
+	char title[512], user[NAME_BYTES], database[NAME_BYTES];
+	ssize_t len = process_title(who->pid, title, sizeof(title) - 1);
+	uint64_t words[PORT_WORDS];
+
+	if (len <= 0 || !reader_bytes(r, reader_pointer(r, r->ps->client), words, sizeof(words)))
+		return;
+	title[len] = '\0';
+	for (size_t i = 0; i + 1 < PORT_WORDS; i++)
+		if (reader_name(r, words[i], database) && reader_name(r, words[i + 1], user) &&
+		    title_names(title, user, database, who))
+			return;
+}
+
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
@@ -275,7 +329,7 @@ static void reader_blockers(const struct reader *r, struct ps_session *session)
 
 	if (!postgres_locks_read(&r->ps->locks, session->who.pid, &event, 1, &info)) {
 		for (unsigned int i = 0; i < info.nholders; i++)
-			if (info.holders[i].pid && session->nblockers < PS_BLOCKERS)
+			if (session->nblockers < PS_BLOCKERS)
 				session->blockers[session->nblockers++] = info.holders[i].pid;
 	}
 	lock_info_clear(&info);
@@ -295,6 +349,8 @@ static int postgres_read(void *state, const struct ps_query *query)
 	if (!reader_is_session(&r))
 		goto cleanup;
 	identity_read(query->engine, session.who.pid, &session.who);
+	if (!*session.who.user)
+		reader_names(&r, &session.who);
 	if (!reader_activity(&r, &session))
 		reader_variables(&r, &session);
 	backend_application(&r.memory, query->places, session.who.application);

@@ -33,7 +33,10 @@ struct ps_session {
 	uint64_t state_ns;		/* since when it has been in this state */
 	uint64_t transaction_ns;	/* begin of the transaction */
 	char wait[64];			/* "Lock:relation", "IO"; "": does not wait, or unknown */
-	/* ps_session_id() of those that hold the awaited lock or are ahead in its queue */
+	/*
+	 * ps_session_id() of those that hold the awaited lock or are ahead in its queue; 0: a
+	 * prepared transaction
+	 */
 	uint64_t blockers[PS_BLOCKERS];
 	unsigned int nblockers;		/* 0 also if they are unknown */
 	char *text;			/* of the statement, or the last one; owned; or NULL */

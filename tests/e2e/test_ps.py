@@ -240,3 +240,39 @@ def test_track_activities_off(postgres):
         wait_for(lambda: sessions("-p", str(pids[1]))[0].get("query") == "select pg_sleep(600)", what="the statement")
         assert [sessions("-p", str(pid))[0].get("state") for pid in pids] == ["idle", "active", "idle in transaction"]
         postgres.psql(f"select pg_terminate_backend({pids[1]})")
+
+
+@pytest.mark.parametrize("user, database", [("Big Boss", "postgres"), ("postgres", "my shop [local]"), ("a: b", "c d e")])
+def test_names_with_blanks(postgres, user, database):
+    """They are ambiguous in a process title, and shown as pg_stat_activity has them."""
+    for kind, name in (("role", user), ("database", database)):
+        if name != "postgres":
+            postgres.psql(f'create {kind} "{name}"' + (" login" if kind == "role" else ""))
+    with contextlib.closing(postgres.connect(user=user, dbname=database)) as one, contextlib.closing(postgres.connect()) as other:
+        pid = one.info.backend_pid
+        (row,) = other.execute("select usename, datname from pg_stat_activity where pid = %s", [pid]).fetchall()
+        (seen,) = sessions("-p", str(pid))
+    assert (seen["user"], seen["database"], seen["client"]) == (*row, "[local]") == (user, database, "[local]")
+    for kind, name in (("database", database), ("role", user)):
+        if name != "postgres":
+            postgres.psql(f'drop {kind} "{name}"')
+
+
+def test_prepared_transaction(tool):
+    """It has no process: pg_blocking_pids() calls it 0."""
+    with Cluster(name="prepared", max_prepared_transactions="2").init() as cluster:
+        cluster.start()
+        cluster.psql("create table t (a int); insert into t values (1)")
+        with contextlib.closing(cluster.connect()) as holder, contextlib.closing(cluster.connect()) as waiter:
+            holder.execute("begin")
+            holder.execute("update t set a = 2")
+            holder.execute("prepare transaction 'p'")
+            waiter.pgconn.send_query(b"update t set a = 3")
+            waiter.pgconn.flush()
+            pid = waiter.info.backend_pid
+            (row,) = wait_for(lambda: [row for row in holder.execute("select pg_blocking_pids(%s)", [pid]).fetchall() if row[0]], what="it to wait")
+            (seen,) = sessions("-p", str(pid))
+            shown = run("ps", "-p", str(pid), "-o", "id,blocked_by,query").stdout
+            holder.execute("rollback prepared 'p'")
+    assert seen["blocked_by"] == row[0] == [0]
+    assert re.search(rf"^ *{pid} prepared +update t set a = 3$", shown, re.M), shown
