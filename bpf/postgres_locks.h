@@ -59,15 +59,16 @@ PROGRAM(lock_start)
 	wait.kind = arg_kind(ctx);
 	wait.mode = arg_mode(ctx);
 	wait.address = arg_lock(ctx);
+	/*
+	 * The tag of a transaction's lock consists of its number. Of a row that a subtransaction
+	 * has changed, the wait may be for that one, for one that it is part of, which began
+	 * earlier, or for one after the other.
+	 */
 	row = bpf_map_lookup_elem(rows, &key);
-	if (row) {
-		/* The tag of a transaction's lock consists of its number. */
-		if (row->xid == wait.field[0] && !wait.field[1] && !wait.field[2]) {
-			wait.relation = row->relation;
-			wait.block = row->block;
-			wait.offset = row->offset;
-		}
-		bpf_map_delete_elem(rows, &key);
+	if (row && (__s32)(row->xid - wait.field[0]) >= 0 && !wait.field[1] && !wait.field[2]) {
+		wait.relation = row->relation;
+		wait.block = row->block;
+		wait.offset = row->offset;
 	}
 	wait_keep(key, &wait);
 	if (wait.address)

@@ -301,6 +301,36 @@ def check_turn(traced, waiter, turn, key, waiter_id):
     assert held[identity(turn[0])] >= (until[0] - begun) * 1000 - 1 and held[identity(turn[1])] >= 50 - 1, (until, wait)
 
 
+@pytest.mark.parametrize("texts, ends", [
+    (["savepoint s", "update acc set v = 1 where id = 1"], "rollback"),
+    (["savepoint s", "update acc set v = 1 where id = 1", "release s"], "rollback"),
+    (["savepoint s", "update acc set v = 1 where id = 1"], "release s; rollback"),
+    (["do $$ begin update acc set v = 1 where id = 1; exception when others then null; end $$"], "rollback"),
+], ids=lambda one: "" if isinstance(one, list) else one)
+def test_row_of_a_subtransaction(locks, server, sessions, texts, ends):
+    """The waits for it and for what it is part of have the row, which the waiter has locked meanwhile."""
+    holder, waiter = sessions(2)
+    traced = locks()
+    for text in texts:
+        holder(text)
+    waiter.later("update acc set v = 2 where id = 1")
+    traced.sees(waiter.pid)
+    (row,) = server.psql("select relation, '(' || page || ',' || tuple || ')' from pg_locks where locktype = 'tuple' and "
+                         f"pid = {waiter.pid}").stdout.decode().strip().splitlines()
+    for number, text in enumerate(ends.split("; ")):
+        traced.wait_for(lambda tool: len([one for one in tool.waits if one["pid"] == waiter.pid]) == number, what="the wait before")
+        traced.sees(waiter.pid)
+        holder(text)
+    waiter.done().end()
+    waits = traced.wait_for(lambda tool: [one for one in tool.waits if one["pid"] == waiter.pid][number:]) and [
+        one for one in traced.waits if one["pid"] == waiter.pid]
+    traced.ended()
+    relation, place = row.split("|")
+    assert len(waits) == len(ends.split("; ")) and {one["lock"] for one in waits} == {"transactionid"}
+    for one in waits:
+        assert one["relation_oid"] == int(relation) and one["relation"] == "acc" and f"row {place} of acc" in one["object"], traced.said()
+
+
 def test_holders_in_turn(locks, sessions):
     """The holder, and the one that was ahead in the queue: each is named, and for how long."""
     holder, second, waiter = sessions(3)
