@@ -10,9 +10,11 @@
 #include "sql/glob.h"
 #include "usdt/elf_stack.h"
 #include "usdt/elf_symbol.h"
+#include "usdt/mangled.h"
 #include "usdt/probe.h"
 #include "usdt/site.h"
 
+#define TABLES		3	/* of symbols, with that of the debug file */
 #define SKIPPED_MAX	2048
 #define REFUSED_MAX	64	/* sites of a probe of which others are traced */
 
@@ -186,21 +188,25 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 	return request_skip(ctx, ngroups, nsites) ? 0 : -EINVAL;
 }
 
-/* Add the functions that match, those with several names once. Return their number or -errno. */
-static int request_add_functions(struct request_ctx *ctx)
+/* Start with symbol table @i of the file, in *@iter. Return false if it has none. */
+static bool request_symbols(const struct request_ctx *ctx, size_t i, struct elf_symbol_iter *iter)
 {
-	const struct {
-		const struct elf *elf;
-		uint32_t type;
-	} tables[] = { { ctx->elf, SHT_DYNSYM }, { ctx->elf, SHT_SYMTAB },
-		       { ctx->config->debug, SHT_SYMTAB } };
+	static const uint32_t types[TABLES] = { SHT_DYNSYM, SHT_SYMTAB, SHT_SYMTAB };
+	const struct elf *elf = i < 2 ? ctx->elf : ctx->config->debug;
+
+	return elf && !elf_symbols(elf, types[i], iter);
+}
+
+/* Add the functions that match, those with several names once. Return their number or -errno. */
+static int request_add_named(struct request_ctx *ctx)
+{
 	uint32_t first = ctx->set->nsites;
 	struct elf_symbol_iter iter;
 	struct elf_symbol symbol;
 	int found = 0, n;
 
-	for (size_t i = 0; i < 3; i++) {
-		if (!tables[i].elf || elf_symbols(tables[i].elf, tables[i].type, &iter))
+	for (size_t i = 0; i < TABLES; i++) {
+		if (!request_symbols(ctx, i, &iter))
 			continue;
 		while (elf_symbol_next(&iter, &symbol)) {
 			n = request_add_symbol(ctx, first, &symbol);
@@ -209,6 +215,57 @@ static int request_add_functions(struct request_ctx *ctx)
 			found += n;
 		}
 	}
+	return found;
+}
+
+/*
+ * Find the C++ function that the request's name is meant to be. Return 1 with its symbol's name in
+ * *@name, borrowed; 0; or -EINVAL, and the names of two in ctx->error if there are several.
+ */
+static int request_find_mangled(struct request_ctx *ctx, const char **name)
+{
+	struct request_site site = { .name = ctx->request->name };
+	struct elf_symbol_iter iter;
+	struct elf_symbol symbol;
+	uint64_t address = 0;
+	char why[256];
+
+	*name = NULL;
+	for (size_t i = 0; i < TABLES; i++) {
+		if (!request_symbols(ctx, i, &iter))
+			continue;
+		while (elf_symbol_next(&iter, &symbol)) {
+			if (symbol.type != STT_FUNC || !symbol.shndx ||
+			    !mangled_is(symbol.name, ctx->request->name) ||
+			    (*name && symbol.value == address))
+				continue;
+			if (*name) {
+				snprintf(why, sizeof(why), "several functions of C++; specify one, "
+					 "such as %s", *name);
+				return request_refuse(ctx, &site, "", why);
+			}
+			*name = symbol.name;
+			address = symbol.value;
+		}
+	}
+	return *name ? 1 : 0;
+}
+
+/* The same; without any, the function of C++ with the request's name, if that is one. */
+static int request_add_functions(struct request_ctx *ctx)
+{
+	const struct probe_request *request = ctx->request;
+	struct probe_request mangled = *request;
+	int found = request_add_named(ctx);
+
+	if (found || glob_is_pattern(mangled.name))
+		return found;
+	found = request_find_mangled(ctx, &mangled.name);
+	if (found <= 0)
+		return found;
+	ctx->request = &mangled;
+	found = request_add_named(ctx);
+	ctx->request = request;
 	return found;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/trace/not_found.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "cli/format/escape.h"
+#include "host/elf_map.h"
+#include "sql/glob.h"
 
 static void show(struct output *out, const char *text)
 {
@@ -22,6 +25,71 @@ static bool has_probe(struct probe_trace *probes, enum probe_request_kind kind, 
 		error_clear(&error);
 	}
 	return found > 0;
+}
+
+/*
+ * Return the name of the library that has function @name, of those that the file of @elf needs;
+ * borrowed. NULL: none does.
+ */
+static const char *needed_with(struct probe_trace *probes, const struct elf *elf, const char *name,
+			       const struct options *options)
+{
+	struct elf_section dynamic, strings;
+	const unsigned char *data;
+	bool found = false;
+	Elf64_Dyn entry;
+	size_t size;
+
+	if (!elf->is64 || elf->big_endian || elf_section_find_type(elf, SHT_DYNAMIC, &dynamic) ||
+	    elf_section(elf, dynamic.link, &strings))
+		return NULL;
+	data = elf_section_data(elf, &dynamic, &size);
+	for (; size >= sizeof(entry); data += sizeof(entry), size -= sizeof(entry)) {
+		struct file_list list = { 0 };
+		const char *needed;
+
+		memcpy(&entry, data, sizeof(entry));
+		if (entry.d_tag != DT_NEEDED)
+			continue;
+		needed = elf_string(elf, &strings, (uint32_t)entry.d_un.d_val);
+		if (*needed && !strchr(needed, '/') &&
+		    !file_list_named(&list, needed, options->pids, options->pid_count))
+			found = has_probe(probes, REQUEST_FUNCTION, name, &list);
+		file_list_free(&list);
+		if (found)
+			return needed;
+	}
+	return NULL;
+}
+
+/* End the message if it is known why @file, which may be a stub, has no such function. */
+static bool explain_function(struct output *err, struct probe_trace *probes,
+			     const struct probe_request *request, const struct file *file,
+			     const struct options *options)
+{
+	const char *library = NULL, *name = request->name;
+	struct elf_section section;
+	struct elf_map map;
+	bool compressed;
+
+	if (elf_map_open(&map, file->fd, NULL))
+		return false;
+	compressed = !elf_section_find(&map.elf, ".gnu_debugdata", &section);
+	if (!glob_is_pattern(name))
+		library = needed_with(probes, &map.elf, name, options);
+	if (library) {
+		output_string(err, request->kind == REQUEST_RETURN ? "; it is in a library: r:" :
+								     "; it is in a library: p:");
+		show(err, library);
+		output_char(err, ':');
+		show(err, name);
+		output_char(err, '\n');
+	} else if (compressed) {
+		output_string(err, "; its other symbols are compressed (.gnu_debugdata); install "
+			      "its debug package\n");
+	}
+	elf_map_close(&map);
+	return library || compressed;
 }
 
 /* Return whether there is a probe of the other kind, in *@file; NULL: that of @list. */
@@ -75,6 +143,9 @@ void trace_not_found(struct output *err, struct probe_trace *probes, const struc
 		output_string(err, function ? " is a function\n" : " is a USDT probe\n");
 		return;
 	}
+	if (!function && path &&
+	    explain_function(err, probes, request, &list->files[0], options))
+		return;
 	output_string(err, "; dbslower list ");
 	show(err, path ? path : "-p PID");
 	output_string(err, path ? " prints its USDT probes" : " prints all USDT probes");

@@ -316,13 +316,28 @@ static void set_request_fields(struct trace_spec *spec)
 	}
 }
 
+/*
+ * Return the first colon of @head; not those of "THD::raise_condition", a name, if @functions.
+ * NULL: there is none.
+ */
+static char *find_colon(char *head, bool functions)
+{
+	char *colon = strchr(head, ':');
+
+	while (functions && colon && colon != head && colon[1] == ':')
+		colon = strchr(colon + 2, ':');
+	return colon;
+}
+
 /* Cut @head at its colons. Return the number of pieces, at most @max + 1. */
 static unsigned int cut_head(char *head, const char **piece, unsigned int max)
 {
+	bool functions = !strncmp(head, "p:", 2) || !strncmp(head, "r:", 2) ||
+			 !strncmp(head, "uprobe:", 7) || !strncmp(head, "uretprobe:", 10);
 	unsigned int n = 0;
 
 	while (n <= max) {
-		char *colon = strchr(head, ':');
+		char *colon = find_colon(head, functions && n);
 
 		piece[n++] = head;
 		if (!colon)

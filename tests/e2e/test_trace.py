@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import pty
+import random
 import re
 import select
 import shutil
@@ -19,9 +20,10 @@ from cluster import wait_for
 from containers import needs_namespaces
 from elffile import Memory, readelf
 from fallbacks import OLD, force, lacks
+from mariadb import SERVER
 from peer import Bpftrace
-from requirements import need_root
-from tool import COMPLETION, DBSLOWER, FIXTURES, Announced, run, run_other
+from requirements import need_maria, need_root
+from tool import COMPLETION, DBSLOWER, FIXTURES, Announced, refused, run, run_other
 
 
 COLUMNS = 65		# before the message
@@ -963,6 +965,57 @@ def test_as_bpftrace_sees_it(trace, probed):
     # What is in a variable of the program, the fourth site, it cannot read; it divides without signs.
     assert len(theirs) == len(ours) == 8 and all(theirs[i] == ours[i] for i in (0, 1, 4, 5)), (ours, theirs)
     assert theirs[6].split()[0] == ours[6].split()[0] == "-2"
+
+
+# --- names that are not found
+
+def mangled_functions(path):
+    """{name without arguments: mangled names at different addresses} of the exported functions, as nm and c++filt have them."""
+    rows = [line.split() for line in subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout.splitlines()]
+    rows = [(row[2], row[0]) for row in rows if len(row) == 3 and row[1] in "TW" and row[2].startswith("_Z") and "." not in row[2]]
+    names = subprocess.run(["c++filt", "-p"], input="\n".join(name for name, _ in rows), capture_output=True, text=True, check=True).stdout.splitlines()
+    found = {}
+    for name, (mangled, address) in zip(names, rows):
+        found.setdefault(name, {})[address] = mangled
+    return {name: list(by.values()) for name, by in found.items() if re.fullmatch(r"[A-Za-z_]\w*(::[a-z_]\w*)?", name)}
+
+
+def test_functions_of_cpp(tool):
+    """Their names without arguments, where one function has it; else the message has the name of one."""
+    need_maria()
+    functions = mangled_functions(SERVER)
+    one, several = ({name: names for name, names in functions.items() if (len(names) > 1) == many} for many in (False, True))
+    assert len(one) > 500 and len(several) > 50
+    chosen = random.Random(1).sample(sorted(one), 10) + ["dispatch_command", "THD::raise_condition"]
+    for name in chosen:
+        traced = tool("trace", f"p:{SERVER}:{name}", "--json", kind=Announced)
+        traced.stop()
+        assert "tracing 1 probe at 1 site" in traced.stderr, traced.said()
+    for name in random.Random(1).sample(sorted(several), 10):
+        done = run("trace", f"p:{SERVER}:{name}")
+        shown = re.search(r"cannot be traced \(several functions of C\+\+; specify one, such as (\w+)\)", done.stderr)
+        assert done.returncode == 1 and shown and shown[1] in several[name], done.stderr
+    refused(run("trace", f"p:{SERVER}:THD::no_such"), "no function THD::no_such")
+
+
+def test_functions_of_a_library():
+    """A program that only calls them, and a stub: the message has the library that ldd and nm have it from."""
+    bash = shutil.which("bash")
+    libraries = re.findall(r"=> (\S+)", subprocess.run(["ldd", bash], capture_output=True, text=True, check=True).stdout)
+    for name in "malloc", "tgetent":
+        (path,) = (path for path in libraries if re.search(rf" [TiW] {name}(@|$)", subprocess.run(
+            ["nm", "-D", path], capture_output=True, text=True, check=True).stdout, re.M))
+        for kind in "pr":
+            refused(run("trace", f"{kind}:{bash}:{name}"), f"no function {name}; it is in a library: {kind}:{os.path.basename(path)}:{name}\n")
+    refused(run("trace", "p:pthread:pthread_create"), "no function pthread_create; it is in a library: p:libc.so.6:pthread_create")
+
+
+def test_compressed_symbols(tmp_path):
+    """.gnu_debugdata, as distributions add it."""
+    program = tmp_path / "program"
+    (tmp_path / "data").write_bytes(b"\xfd7zXZ")
+    subprocess.run(["objcopy", "--add-section", f".gnu_debugdata={tmp_path}/data", shutil.which("true"), program], check=True)
+    refused(run("trace", f"p:{program}:no_such"), re.escape("no function no_such; its other symbols are compressed (.gnu_debugdata); install its debug package\n"))
 
 
 # --- completion
