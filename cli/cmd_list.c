@@ -3,6 +3,7 @@
  * The command list: the USDT probes of files, of processes with their libraries, or of the running
  * database servers. It only reads files, of any architecture.
  */
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -107,11 +108,43 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 	return !list->options.word_count;
 }
 
+/* Return whether @elf is a separate debug file: it has notes, but not the code they are of. */
+static bool list_is_debug(const struct elf *elf)
+{
+	struct elf_segment segment;
+	bool debug = false;
+
+	for (uint32_t i = 0; i < elf->phnum; i++) {
+		if (elf_segment(elf, i, &segment) || segment.type != PT_LOAD ||
+		    !(segment.flags & PF_X))
+			continue;
+		if (segment.filesz)
+			return false;
+		debug |= segment.memsz > 0;
+	}
+	return debug;
+}
+
+/* Report the notes of @elf that cannot be read. */
+static void list_skipped(struct list *list, const char *path, const struct elf *elf,
+			 unsigned int skipped)
+{
+	char cause[96];
+
+	if (list_is_debug(elf)) {
+		list_fail(list, path, "a separate debug file, without code",
+			  "specify the program or library that it belongs to");
+		return;
+	}
+	snprintf(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside the "
+		 "file", skipped);
+	list_fail(list, path, cause, NULL);
+}
+
 /* Print the probes of @elf. Return 0, -ENOENT if there are none, or -ENOMEM. */
 static int list_elf(struct list *list, const char *path, const struct elf *elf)
 {
 	struct probe_list probes;
-	char cause[96];
 	int err = probe_list_read(elf, &probes);
 
 	if (err)
@@ -128,11 +161,8 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 			probe_print(&list->out, path, elf, &probes.sites[i], end - i,
 				    list->options.verbose | (list->bcc ? PROBE_PRINT_BCC : 0));
 	}
-	if (probes.skipped) {
-		snprintf(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
-			 "the file", probes.skipped);
-		list_fail(list, path, cause, NULL);
-	}
+	if (probes.skipped)
+		list_skipped(list, path, elf, probes.skipped);
 	err = probes.count || probes.skipped ? 0 : -ENOENT;
 	probe_list_free(&probes);
 	return err;

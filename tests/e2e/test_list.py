@@ -696,6 +696,14 @@ def test_cut_files(program, tmp_path):
         assert done.stdout or done.stderr.startswith("dbslower: "), f"{size} bytes"
 
 
+def test_separate_debug_file(program, tmp_path):
+    """It has the notes, and segments for code that it does not have."""
+    path = tmp_path / "program.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", program, path], check=True)
+    assert "stapsdt" in subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
+    refused(run("list", path), "a separate debug file, without code; specify the program")
+
+
 def test_flipped_bytes(program, tmp_path):
     import random
     pick = random.Random(7)
