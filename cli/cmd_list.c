@@ -532,6 +532,7 @@ const struct command command_list = {
 	.summary = "print the USDT probes of a file or process (alias tplist)",
 	.invocation = "dbslower list",
 	.usage = "[-l LIB | -p PID | PATH] [OPTION...] [FILTER...]",
+	.paths = OPTION_PATHS_MAX,
 	.about =
 	"Print the USDT probes of a file (PATH contains a '/'), of a library, or of a\n"
 	"process and the libraries that it maps (with -l, only of these libraries). The\n"

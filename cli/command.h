@@ -42,6 +42,7 @@ struct command {
 	const char *invocation;		/* for messages: "dbslower list" */
 	const char *usage, *about, *examples;	/* of --help */
 	enum command_words words;
+	unsigned int paths;		/* files that may be given; 0: OPTION_PATHS */
 	uint64_t threshold_ns;		/* unless one is given */
 	uint32_t text_bytes;		/* default of --text; 0: that of most */
 	bool transactions;		/* its columns are those of transactions */

@@ -155,9 +155,11 @@ int option_read_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const
 
 int option_add_path(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	if (p->opts->path_count == OPTION_PATHS) {
+	unsigned int most = p->command->paths ? p->command->paths : OPTION_PATHS;
+
+	if (p->opts->path_count == most) {
 		option_message(p, row, value, strlen(value));
-		return option_message_many(p, "files", OPTION_PATHS);
+		return option_message_many(p, "files", most);
 	}
 	p->opts->paths[p->opts->path_count++] = value;
 	return 0;

@@ -18,7 +18,8 @@
 #include "db/discover/announce.h"
 #include "sql/regex.h"
 
-#define OPTION_PATHS 16
+#define OPTION_PATHS 16		/* files, unless the command permits more */
+#define OPTION_PATHS_MAX 16384
 #define OPTION_WORDS 16
 #define OPTION_TEXT_MIN 16
 #define OPTION_SIZE_MIN (1024 * 1024)
@@ -38,7 +39,7 @@ struct options {
 	bool has_threshold;		/* it was given */
 	uint32_t pids[SERVER_PIDS];	/* each once */
 	unsigned int pid_count;
-	const char *paths[OPTION_PATHS];	/* borrowed from argv */
+	const char *paths[OPTION_PATHS_MAX];	/* borrowed from argv */
 	unsigned int path_count;
 	const char *words[OPTION_WORDS];	/* other than files; borrowed */
 	unsigned int word_count;

@@ -704,6 +704,16 @@ def test_separate_debug_file(program, tmp_path):
     refused(run("list", path), "a separate debug file, without code; specify the program")
 
 
+def test_many_files(program, tmp_path):
+    """As many as a shell gives for /usr/bin/*."""
+    paths = [tmp_path / f"program{i}" for i in range(1000)]
+    for path in paths:
+        os.link(program, path) if os.stat(program).st_dev == os.stat(tmp_path).st_dev else os.symlink(program, path)
+    one, all_ = run("list", program), run("list", *paths)
+    assert one.returncode == all_.returncode == 0
+    assert all_.stdout.splitlines() == [line.replace(str(program), str(path)) for path in paths for line in one.stdout.splitlines()]
+
+
 def test_flipped_bytes(program, tmp_path):
     import random
     pick = random.Random(7)

@@ -24,7 +24,7 @@ static void check_options(const struct options *opts)
 
 	REQUIRE(opts->threshold_ns <= INT64_MAX && opts->duration_ns <= INT64_MAX &&
 		opts->interval_ns <= INT64_MAX);
-	REQUIRE(opts->pid_count <= SERVER_PIDS && opts->path_count <= OPTION_PATHS &&
+	REQUIRE(opts->pid_count <= SERVER_PIDS && opts->path_count <= OPTION_PATHS_MAX &&
 		opts->word_count <= OPTION_WORDS);
 	REQUIRE(opts->help || opts->version || opts->columns.count);
 	REQUIRE(opts->columns.count <= FIELD_LIST_MAX);
