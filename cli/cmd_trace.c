@@ -118,8 +118,8 @@ static int trace_files(struct trace *trace)
 static bool trace_skip_file(struct trace *trace, const struct trace_spec *spec,
 			    const struct error *error)
 {
-	/* Mapped data files and programs of other architectures. */
-	if (error->kind == ERROR_NONE || error->kind == ERROR_MACHINE)
+	/* Mapped data files, programs of other architectures, and those with a similar name. */
+	if (error->kind == ERROR_NONE || error->kind == ERROR_MACHINE || error->code == -ENOENT)
 		return true;
 	if (error->kind != ERROR_GO_RETURN || !glob_is_pattern(spec->request.name))
 		return false;

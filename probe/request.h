@@ -134,6 +134,7 @@ struct request_ctx {
 	struct error *error;
 	const char *program;
 	bool on_return;
+	bool label;			/* a symbol without a type has the request's name */
 	unsigned int skipped;
 	/* Of the current site: */
 	struct spec specs[EXPRESSION_PID];	/* by variable */

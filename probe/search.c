@@ -175,8 +175,12 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(ctx->request->name))
 		return request_refuse(ctx, &site, "",
 				      "it is chosen at run time from several (IFUNC)");
-	if (symbol->type != STT_FUNC || !elf_vaddr_has_flags(ctx->elf, symbol->value, PF_X))
+	if (!elf_vaddr_has_flags(ctx->elf, symbol->value, PF_X))
 		return 0;
+	if (symbol->type != STT_FUNC) {
+		ctx->label |= symbol->type == STT_NOTYPE;
+		return 0;
+	}
 	site.vaddr = site_function(ctx->elf, symbol->value);
 	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
 	    request_has_site(ctx, first, site.uprobe.offset))
@@ -218,13 +222,20 @@ static int request_add_named(struct request_ctx *ctx)
 	return found;
 }
 
+/* Store in the error that no function has the request's name because of @why. Return -ENOENT. */
+static int request_refuse_name(struct request_ctx *ctx, const char *why)
+{
+	request_refuse(ctx, &(struct request_site){ .name = ctx->request->name }, "", why);
+	ctx->error->code = -ENOENT;
+	return -ENOENT;
+}
+
 /*
  * Find the C++ function that the request's name is meant to be. Return 1 with its symbol's name in
- * *@name, borrowed; 0; or -EINVAL, and the names of two in ctx->error if there are several.
+ * *@name, borrowed; 0; or -ENOENT, and the name of one in ctx->error if there are several.
  */
 static int request_find_mangled(struct request_ctx *ctx, const char **name)
 {
-	struct request_site site = { .name = ctx->request->name };
 	struct elf_symbol_iter iter;
 	struct elf_symbol symbol;
 	uint64_t address = 0;
@@ -242,7 +253,7 @@ static int request_find_mangled(struct request_ctx *ctx, const char **name)
 			if (*name) {
 				snprintf(why, sizeof(why), "several functions of C++; specify one, "
 					 "such as %s", *name);
-				return request_refuse(ctx, &site, "", why);
+				return request_refuse_name(ctx, why);
 			}
 			*name = symbol.name;
 			address = symbol.value;
@@ -261,6 +272,10 @@ static int request_add_functions(struct request_ctx *ctx)
 	if (found || glob_is_pattern(mangled.name))
 		return found;
 	found = request_find_mangled(ctx, &mangled.name);
+	/* A breakpoint in data would change what the program reads. */
+	if (!found && ctx->label)
+		return request_refuse_name(ctx, "a label without a type, as of assembler code: it "
+					   "may be of data");
 	if (found <= 0)
 		return found;
 	ctx->request = &mangled;

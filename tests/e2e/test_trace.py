@@ -1018,6 +1018,17 @@ def test_compressed_symbols(tmp_path):
     refused(run("trace", f"p:{program}:no_such"), re.escape("no function no_such; its other symbols are compressed (.gnu_debugdata); install its debug package\n"))
 
 
+def test_labels_of_assembler_code(tmp_path):
+    """A breakpoint on one without a type might be in data; with a type it is traced."""
+    source, program = tmp_path / "labels.c", tmp_path / "labels"
+    source.write_text(""" __asm__(".text; .globl bare, typed; bare: nop; ret; .type typed, %function; typed: nop; ret");
+                          void bare(void), typed(void); int main(void) { bare(); typed(); return 0; } """)
+    subprocess.run([os.environ.get("CC", "cc"), "-o", program, source], check=True)
+    refused(run("trace", f"p:{program}:bare"), re.escape("bare: cannot be traced (a label without a type, as of assembler code: it may be of data)"))
+    done = run("trace", f"p:{program}:typed", "-d", "0.1")
+    assert done.returncode == 0 and "tracing 1 probe at 1 site" in done.stderr, done
+
+
 # --- completion
 
 def complete(*words):
