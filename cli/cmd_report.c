@@ -21,15 +21,27 @@ struct cmd_report {
 	struct report *report;
 };
 
+/*
+ * The page's time passes evenly, as that of --since: if the host's clock was set, an event is where
+ * it happened after the start, not where that clock was.
+ */
 static bool cmd_report_statement(void *arg, const struct statement *statement)
 {
-	report_statement(((struct cmd_report *)arg)->report, statement);
+	const struct cmd_report *cmd = arg;
+	struct statement s = *statement;
+
+	s.wall_ns = s.wall_ns ? replay_wall(cmd->replay, s.start_ns) : 0;
+	report_statement(cmd->report, &s);
 	return true;
 }
 
 static void cmd_report_wait(void *arg, const struct lock_wait *wait)
 {
-	report_wait(((struct cmd_report *)arg)->report, wait);
+	const struct cmd_report *cmd = arg;
+	struct lock_wait w = *wait;
+
+	w.wall_ns = w.wall_ns ? replay_wall(cmd->replay, w.start_ns) : 0;
+	report_wait(cmd->report, &w);
 }
 
 static void cmd_report_server(void *arg, const struct server_info *server)

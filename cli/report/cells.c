@@ -2,8 +2,8 @@
 #include "cli/report/cells.h"
 
 #define BASE		36
-#define BUCKETS_SHOWN	50000		/* of all cells: about 300 KB */
-#define BUCKET_BITS	10		/* of the number of a bucket */
+#define BUCKETS_SHOWN	250000		/* of all cells: about 1.2 MB */
+#define SHIFT_MAX	4		/* a bucket for each power of two */
 
 static void number(struct output *out, uint64_t value)
 {
@@ -37,7 +37,7 @@ unsigned int report_cells_shift(const struct report *r)
 {
 	unsigned int shift = 0;
 
-	for (size_t count = SIZE_MAX; shift < BUCKET_BITS; shift++) {
+	for (size_t count = SIZE_MAX; shift < SHIFT_MAX; shift++) {
 		count = 0;
 		for (unsigned int i = 0; i < REPORT_COLUMNS; i++)
 			for (size_t group = 0; r->calls[i] && group <= REPORT_GROUPS; group++) {

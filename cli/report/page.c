@@ -206,8 +206,7 @@ static void page_notes(const struct report *r, struct output *out)
 	note(out, beyond, "fingerprints with less total time are summed up in one row.");
 	if (r->bucket_shift)
 		output_printf(out, "<li>Percentiles of a selected time have an error of at most "
-			      "%u%%.</li>\n", r->bucket_shift < 5 ? 100u >> (5 - r->bucket_shift) :
-			      100);
+			      "%u%%.</li>\n", 100 / (32 >> r->bucket_shift) + 1);
 	note(out, folded, "fingerprints with the least total time were summed up while the table "
 	     "of "
 	     "fingerprints was full; one that came again was counted from 0.");

@@ -18,7 +18,8 @@
 		})));
 	const of_table = (...names) => rows.filter(row => names.includes(row.table));
 	const groups = of_table('groups', 'rest'), intervals = of_table('intervals');
-	const facts = all('[data-f]').map(dd => [dd, dd.textContent]), legend = all('[data-part]');
+	const facts = all('[data-f]').map(dd => [dd, dd.textContent]), legend = all('[data-part]').map(li =>
+		[li, ['b', 'i'].map(name => li.querySelector(name).textContent)]);
 	const parts = controls.dataset.parts.split(' ');
 
 	// Three digits, not rounded but cut.
@@ -150,11 +151,11 @@
 		for (const [dd, own] of facts)
 			dd.textContent = whole ? own : values[dd.dataset.f] ?? own;
 		const all_us = load.reduce((x, y) => x + y, 0);
-		for (const li of legend) {
+		for (const [li, own] of legend) {
 			const us = load[li.dataset.part] ?? 0;
 			li.hidden = !us && !whole;
-			li.querySelector('b').textContent = duration(us * 1000);
-			li.querySelector('i').textContent = (Math.floor(us * 1000 / (all_us || 1)) / 10).toFixed(1) + '%';
+			li.querySelector('b').textContent = whole ? own[0] : duration(us * 1000);
+			li.querySelector('i').textContent = whole ? own[1] : (Math.floor(us * 1000 / (all_us || 1)) / 10).toFixed(1) + '%';
 		}
 	}
 
@@ -424,6 +425,8 @@
 		return button;
 	}
 
+	const place = new Map(rows.map((row, i) => [row.tr, i]));
+
 	// Put the rows of a table into the order of the column that was chosen; the page's has none.
 	function order_rows(table) {
 		if (!table)
@@ -433,7 +436,7 @@
 		const key = tr => number ? Number(tr.cells[at].dataset.v ?? -1) : tr.cells[at].textContent;
 		const order = number ? (x, y) => x - y : (x, y) => x.localeCompare(y);
 		const sorted = [...body.rows].filter(tr => tr.id !== 'rest').map(tr => [key(tr), tr])
-			.sort((x, y) => (down ? -1 : 1) * order(x[0], y[0]));
+			.sort((x, y) => (down ? -1 : 1) * order(x[0], y[0]) || place.get(x[1]) - place.get(y[1]));
 		body.append(...sorted.map(pair => pair[1]), ...all('#rest', body));
 	}
 
