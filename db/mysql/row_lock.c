@@ -154,7 +154,8 @@ static bool reader_row_of(const struct lock_reader *r, struct row_wait *wait)
 	if (!wait->words[wait->page] || bits < BITS_MIN || bits > BITS_MAX || bits % 8)
 		return false;
 	for (wait->mode = wait->page + 2; wait->mode < LOCK_WORDS; wait->mode++) {
-		uint64_t mode = wait->words[wait->mode];
+		/* Behind it may be garbage of a lock that had the memory before. */
+		uint32_t mode = (uint32_t)wait->words[wait->mode];
 		int row = mode & WAITS && mode <= MODE_KNOWN ?
 			  reader_only_bit(r, wait->address + (wait->mode + 1) * 8, bits) : -1;
 
@@ -256,7 +257,8 @@ static bool reader_holders(struct lock_reader *r, const struct row_wait *wait, u
 
 /*
  * Add the holders of the row of @wait or, without any, those ahead in the queue; the first lock
- * that it conflicts with is one of @trx. Return whether all were found.
+ * that it conflicts with is one of @trx. Return whether all were found: a gap that an insertion
+ * waits for can still be locked by others, which may be anywhere in the list.
  */
 static bool reader_row_holders(struct lock_reader *r, struct row_wait *wait, uint64_t trx,
 			       struct lock_info *info)
@@ -264,12 +266,13 @@ static bool reader_row_holders(struct lock_reader *r, struct row_wait *wait, uin
 	uint64_t first = reader_rows(r, wait) ? reader_lock_of(r, trx, wait) : 0;
 	bool all = first && reader_holders(r, wait, first, false, info);
 
-	return all && (info->nholders || reader_holders(r, wait, first, true, info));
+	all = all && (info->nholders || reader_holders(r, wait, first, true, info));
+	return all && !(wait->words[wait->mode] & INSERTION);
 }
 
 /*
  * Return the address of the transaction that the one at @trx, of @session, waits for, and in
- * *@other_session its THD; or 0.
+ * *@other_session its THD; or 0. A prepared one may have no THD; nothing is learned by it.
  *
  * In a trx_t, the pointer to that transaction (offset @wait_at) is beside a pointer to the awaited
  * lock (@lock_at), which begins with a pointer to its owner @trx. That distinguishes a trx_t from
@@ -286,7 +289,7 @@ static uint64_t reader_trx(struct lock_reader *r, uint64_t trx, uint64_t session
 	    !lock_reader_bytes(r, lock, &there, 8) || there != trx ||
 	    !lock_reader_bytes(r, trx + at->trx_wait_at, &other, 8) || other == trx ||
 	    !lock_reader_bytes(r, other + at->trx_session_at, &there, 8) || there == session ||
-	    !lock_reader_is_session(r, there))
+	    !(there ? lock_reader_is_session(r, there) : at->trx_valid))
 		return 0;
 	*other_session = there;
 	return other;
@@ -365,7 +368,7 @@ static void reader_lock(struct lock_reader *r, uint64_t trx, uint64_t other, uin
 			reader_name_lock(r, wait.words, trx, info);
 		info->known = reader_row_holders(r, &wait, other, info);
 	}
-	if (!info->nholders)
+	if (!info->nholders && session)
 		lock_reader_keep(r, session, false, true, info);
 }
 
