@@ -27,14 +27,39 @@ void lock_info_clear(struct lock_info *info)
 	lock_info_drop(info);
 }
 
+/* Return the index for one more backend; LOCK_HOLDERS_KEPT: there is none. */
+static unsigned int info_place(const struct lock_info *info, bool queued)
+{
+	unsigned int i = info->nholders;
+
+	if (i < LOCK_HOLDERS_KEPT || queued)
+		return i;
+	for (i = 0; i < LOCK_HOLDERS_KEPT && !info->holders[i].queued; i++)
+		continue;
+	return i;
+}
+
+bool lock_info_has_room(const struct lock_info *info, bool queued)
+{
+	return info_place(info, queued) < LOCK_HOLDERS_KEPT;
+}
+
 void lock_info_add(struct lock_info *info, struct lock_backend *backend)
 {
-	if (info->nholders < LOCK_HOLDERS_KEPT) {
-		info->holders[info->nholders++] = *backend;
+	unsigned int at = info_place(info, backend->queued);
+
+	if (at == LOCK_HOLDERS_KEPT) {
+		free(backend->text);
+		info->more++;
 		return;
 	}
-	free(backend->text);
-	info->more++;
+	if (at == info->nholders) {
+		info->nholders++;
+	} else {
+		free(info->holders[at].text);
+		info->more++;
+	}
+	info->holders[at] = *backend;
 }
 
 void lock_info_credit(struct lock_info *info, uint64_t now_ns)

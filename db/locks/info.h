@@ -61,6 +61,9 @@ void lock_info_drop(struct lock_info *info);
 /* Free the texts and drop the holders. */
 void lock_info_clear(struct lock_info *info);
 
+/* Return whether a backend would be kept: one that holds the lock displaces one that is @queued. */
+bool lock_info_has_room(const struct lock_info *info, bool queued);
+
 /* Add @backend to the holders, or only count it if they are full. @info takes over its text. */
 void lock_info_add(struct lock_info *info, struct lock_backend *backend);
 

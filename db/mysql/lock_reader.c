@@ -38,8 +38,20 @@ bool lock_reader_is_session(const struct lock_reader *r, uint64_t address)
 	       class == r->session_class;
 }
 
+bool lock_reader_knows(const struct lock_reader *r, uint64_t lock)
+{
+	for (size_t i = 0; i < r->nknown; i++)
+		if (r->known[i] == lock)
+			return true;
+	return false;
+}
+
 uint64_t lock_reader_owner(const struct lock_reader *r, uint64_t context)
 {
+	uint64_t owner = context - r->places->context_at;
+
+	if (owner != context && lock_reader_is_session(r, owner))
+		return owner;
 	for (uint64_t at = context; at > context - CONTEXT_BEHIND; at -= 8)
 		if (lock_reader_is_session(r, at))
 			return at;
@@ -128,6 +140,11 @@ void lock_reader_keep(const struct lock_reader *r, uint64_t session, bool queued
 {
 	struct lock_backend backend = { .queued = queued };
 
+	/* Do not read what would only be counted. */
+	if (!lock_info_has_room(info, queued)) {
+		info->more++;
+		return;
+	}
 	lock_reader_backend(r, session, &backend);
 	if (session && backend.valid)
 		reader_idle(r, session, in_trx, &backend);

@@ -17,6 +17,9 @@ struct lock_reader {
 	size_t size;			/* of a text */
 	uint64_t session_class;		/* first word of a THD: the address of its vtable */
 	unsigned int *reads;		/* left: a hostile process cannot cause endless reading */
+	/* Metadata locks whose holders are not read again; then with who waits. NULL: none. */
+	const uint64_t *known;
+	size_t nknown;
 	/* Offsets in an MDL_ticket; ->waits_at: of the awaited ticket in an MDL_context. */
 	size_t context_at, lock_at, waits_at;
 };
@@ -28,6 +31,9 @@ bool lock_reader_bytes(const struct lock_reader *r, uint64_t address, void *buf,
 bool lock_reader_string(const struct lock_reader *r, uint64_t address, char *text, size_t size);
 
 bool lock_reader_is_session(const struct lock_reader *r, uint64_t address);
+
+/* Return whether @lock is one of ->known. */
+bool lock_reader_knows(const struct lock_reader *r, uint64_t lock);
 
 /* Return the address of the THD that contains MDL_context @context; 0: unknown. */
 uint64_t lock_reader_owner(const struct lock_reader *r, uint64_t context);

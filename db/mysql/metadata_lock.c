@@ -102,24 +102,23 @@ static bool reader_key(const struct lock_reader *r, uint64_t lock, struct lock_i
 static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t context, uint64_t *lock,
 			  struct lock_info *info)
 {
-	uint64_t words[TICKET_WORDS], there;
-	bool queued = false;
+	uint64_t words[TICKET_WORDS], there, back = 0;
 
 	if (!lock_reader_bytes(r, ticket, words, sizeof(words)))
 		return false;
 	/*
-	 * A granted ticket is linked to a list whose head is in the context, a waiting one only to
-	 * the lock's queue, and one that was released to none.
+	 * A granted ticket is in a list of the context and in one of the lock, a waiting one only
+	 * in the latter, and one that was released in none: what it points to points back.
 	 */
 	for (size_t i = 0; i < TICKET_WORDS; i++) {
-		if (!lock_reader_bytes(r, words[i], &there, 8) ||
+		if (words[i] == back || !lock_reader_bytes(r, words[i], &there, 8) ||
 		    (there != ticket && there != ticket + TICKET_LINK))
 			continue;
-		if (words[i] > context && words[i] < context + CONTEXT_BYTES)
+		if (back || words[i] - context < CONTEXT_BYTES)
 			return false;
-		queued = true;
+		back = words[i];
 	}
-	for (size_t i = 0; i < TICKET_WORDS && queued; i++) {
+	for (size_t i = 0; i < TICKET_WORDS && back; i++) {
 		if (words[i] != context)
 			continue;
 		for (size_t j = 0; j < TICKET_WORDS; j++) {
@@ -180,7 +179,8 @@ static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t o
 	size_t n = reader_tickets(r, lock, r->lock_at, found);
 
 	for (size_t i = 1; i < n; i++)
-		if (lock_reader_bytes(r, found[i] + r->context_at, &context, 8) && context != own &&
+		if (lock_reader_bytes(r, found[i] + r->context_at, &context, 8) &&
+		    (context != own || r->known) &&
 		    lock_reader_bytes(r, context + r->waits_at, &waits, 8))
 			lock_reader_keep(r, lock_reader_owner(r, context), waits == found[i], false,
 					 info);
@@ -205,7 +205,8 @@ static void search_session(void *arg, uint64_t session)
 	uint64_t found[TICKETS_MAX], context = session + search->context_at, lock, waits;
 	size_t n;
 
-	if (context == search->own || !lock_reader_bytes(r, context + r->waits_at, &waits, 8))
+	if ((context == search->own && !r->known) ||
+	    !lock_reader_bytes(r, context + r->waits_at, &waits, 8))
 		return;
 	n = reader_tickets(r, context, r->context_at, found);
 	search->cut |= n == TICKETS_MAX;
@@ -236,13 +237,15 @@ int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session
 		if (!reader_ticket(r, words[i], context, &lock, info))
 			continue;
 		r->waits_at = i * 8;
+		info->lock = lock;
+		if (lock_reader_knows(r, lock))
+			return 0;
 		reader_others(r, lock, context, info);
 		search = (struct search){
 			.r = r, .lock = lock, .own = context, .context_at = context - session,
 			.info = info,
 		};
 		info->known = !r->places->fast_path || (session && search_all(&search));
-		info->lock = lock;
 		return 0;
 	}
 	return -ENOENT;

@@ -36,7 +36,8 @@
 #define INLINE_MAX	60		/* elements of a partition that are in it */
 #define WALK_TRIES	5		/* the list can change while it is read */
 #define WALK_MAX	(2u * PS_SESSIONS)	/* elements in all tries */
-#define LOCK_READS	(1u << 20)	/* of memory, for the locks of all sessions */
+#define LOCK_READS	(1u << 22)	/* of memory, for the locks of all sessions */
+#define LOCKS_KNOWN	64		/* whose holders are read once */
 #define LOCK_TEXT	64		/* bytes of a holder's statement, which is not shown */
 #define LEARN_FROM	16		/* sessions, and .. */
 #define LEARN_NS	50000000u	/* .. how long they have run a statement at least */
@@ -50,6 +51,20 @@ struct mysql_ps {
 	bool (*is_program)(const char *name);	/* for process_read() */
 };
 
+/* The holders of a lock, and those that wait for it. */
+struct known_lock {
+	struct known_holder {
+		uint64_t connection;
+		bool queued;
+	} holders[LOCK_HOLDERS_KEPT];
+	unsigned int count, more;	/* ->more: that were not kept */
+};
+
+struct known_locks {
+	uint64_t addresses[LOCKS_KNOWN];
+	struct known_lock locks[LOCKS_KNOWN];
+};
+
 struct reader {
 	const struct mysql_ps *ps;
 	const struct ps_query *query;
@@ -57,6 +72,7 @@ struct reader {
 	struct object_owner owner;
 	uint64_t class;
 	struct lock_reader *locks;
+	struct known_locks *known;	/* its metadata locks */
 	unsigned int *elements;		/* of the list that may still be read */
 	int64_t *own_context;		/* see object_context() */
 	int64_t here_ns, ahead_ns;	/* clock_ahead() of this process and of the server */
@@ -148,32 +164,68 @@ static enum ps_state reader_idle(const struct reader *r, uint64_t thd)
 	return options & OPTION_NOT_AUTOCOMMIT ? PS_UNKNOWN : PS_IDLE;
 }
 
-/* Add the holders of a lock, or those that wait for it, too. */
-static void reader_blockers(const struct lock_info *info, bool queued, struct ps_session *session)
+/* Note the holders of a metadata lock. Return them, or NULL: there is no room. */
+static struct known_lock *reader_note(const struct reader *r, const struct lock_info *info)
 {
-	for (unsigned int i = 0; i < info->nholders; i++) {
-		const struct lock_backend *holder = &info->holders[i];
+	size_t at = r->locks->nknown;
+	struct known_lock *lock = &r->known->locks[at];
+
+	if (at == LOCKS_KNOWN)
+		return NULL;
+	r->known->addresses[at] = info->lock;
+	r->locks->nknown++;
+	lock->more = info->more;
+	for (unsigned int i = 0; i < info->nholders; i++)
+		lock->holders[lock->count++] = (struct known_holder){
+			info->holders[i].connection, info->holders[i].queued
+		};
+	return lock;
+}
+
+/* Return the holders of the lock in @info, which were read for it or before; NULL: unknown. */
+static struct known_lock *reader_known(const struct reader *r, const struct lock_info *info)
+{
+	if (info->event.kind != LOCK_WAITS_METADATA && info->event.kind != LOCK_WAITS_USER)
+		return NULL;
+	for (size_t i = 0; i < r->locks->nknown; i++)
+		if (r->known->addresses[i] == info->lock)
+			return &r->known->locks[i];
+	return reader_note(r, info);
+}
+
+/* Add those of @lock that hold it, or those that wait for it, too, unless it is the session. */
+static void reader_blockers(const struct known_lock *lock, bool queued, struct ps_session *session)
+{
+	for (unsigned int i = 0; i < lock->count && session->nblockers < PS_BLOCKERS; i++) {
+		const struct known_holder *holder = &lock->holders[i];
 
 		if (holder->connection && holder->queued == queued &&
-		    session->nblockers < PS_BLOCKERS)
+		    holder->connection != session->who.connection)
 			session->blockers[session->nblockers++] = holder->connection;
 	}
 }
 
 /*
- * Find the lock that an active session waits for, and those that block it: who waits, too, may be
- * behind it in the queue.
+ * Find the lock that an active session waits for, and those that block it. Those that wait, too,
+ * may be behind it in the queue: they count only if there are no others.
  */
 static void reader_wait(const struct reader *r, uint64_t thd, struct ps_session *session)
 {
+	struct known_lock row = { .count = 0 }, *lock;
 	struct lock_info info;
 
 	if (!mysql_locks_session(r->locks, thd, false, &info)) {
 		snprintf(session->wait, sizeof(session->wait), "Lock:%s",
 			 mysql_lock_kind(&info.event));
-		reader_blockers(&info, false, session);
-		if (!session->nblockers)
-			reader_blockers(&info, true, session);
+		lock = reader_known(r, &info);
+		for (unsigned int i = 0; !lock && i < info.nholders; i++)
+			row.holders[row.count++] = (struct known_holder){
+				info.holders[i].connection, info.holders[i].queued
+			};
+		lock = lock ? lock : &row;
+		reader_blockers(lock, false, session);
+		if (!session->nblockers && !lock->more)
+			reader_blockers(lock, true, session);
 	}
 	lock_info_clear(&info);
 }
@@ -331,10 +383,12 @@ static int mysql_read(void *state, const struct ps_query *query)
 	struct mysql_ps *ps = state;
 	unsigned int elements = WALK_MAX, reads = LOCK_READS;
 	int64_t own_context = -1;
+	struct known_locks known = { .addresses = { 0 } };
 	struct lock_reader locks = { .places = &ps->locks, .backend = query->places,
-				     .reads = &reads, .size = LOCK_TEXT };
+				     .reads = &reads, .size = LOCK_TEXT,
+				     .known = known.addresses };
 	struct reader r = { .ps = ps, .query = query, .elements = &elements,
-			    .own_context = &own_context, .locks = &locks,
+			    .own_context = &own_context, .locks = &locks, .known = &known,
 			    .here_ns = clock_ahead(0), .ahead_ns = clock_ahead(query->process->pid),
 			    .owner = { query->process->pid, &query->process->file,
 				       ps->is_program } };
@@ -360,9 +414,12 @@ static int mysql_read(void *state, const struct ps_query *query)
 	locks.session_class = r.class;
 	if (!ps->locks.trx_valid)
 		reader_learn(&r, thds, n);
-	for (size_t i = 0; i < n && clock_ns(CLOCK_MONOTONIC) < query->deadline_ns &&
-			   reader_session(&r, thds[i]); i++)
-		continue;
+	for (size_t i = 0; i < n && reader_session(&r, thds[i]); i++) {
+		if (clock_ns(CLOCK_MONOTONIC) >= query->deadline_ns) {
+			*query->more += n - i - 1;
+			break;
+		}
+	}
 	process_memory_close(&r.memory);
 cleanup:
 	free(thds);

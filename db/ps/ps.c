@@ -297,7 +297,7 @@ static int scan_process(struct scan *scan, const struct process *process, uint64
 	err = scan->file->ops->read(scan->file->state, &(struct ps_query){
 		.engine = engine, .process = process, .places = &scan->file->target.places,
 		.lowest = scan->file->target.lowest_vaddr, .text_bytes = ps->config.text_bytes,
-		.deadline_ns = deadline_ns,
+		.deadline_ns = deadline_ns, .more = &scan->list->more,
 		.add = scan_add, .arg = scan,
 	});
 	if ((err == -EACCES || err == -EPERM) && !ps->denied) {

@@ -322,8 +322,9 @@ def test_holders_of_a_row(server, tool, case):
     for number, one in waits.items():
         assert (one["lock"], one["object"], one["index"]) == ("row", "shop.goods", index)
         holders = {holder["connection_id"]: holder for holder in one["holders"]}
-        assert set(holders) == wanted[number]
-        assert not any(holder["queued"] for holder in holders.values())
+        # When the other one has got the row, it holds it for a moment.
+        assert set(holders) - set(numbers[2:]) == wanted[number]
+        assert not any(holders[who]["queued"] for who in wanted[number])
         if set(numbers[:2]) <= set(holders):
             first, second = (holders[who]["blocked_ms"] for who in numbers[:2])
             assert 1000 * alone <= first < second <= one["duration_ms"] + 0.001
