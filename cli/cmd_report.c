@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/command.h"
 #include "cli/format/short.h"
 #include "cli/message.h"
@@ -22,15 +23,24 @@ struct cmd_report {
 };
 
 /*
- * The page's time passes evenly, as that of --since: if the host's clock was set, an event is where
- * it happened after the start, not where that clock was.
+ * Return the time of an event by the host's clock or, if that was set, by the time since the start:
+ * the page has columns of equal time, as --since counts it.
  */
+static uint64_t cmd_report_time(const struct cmd_report *cmd, uint64_t start_ns, uint64_t wall_ns)
+{
+	uint64_t even_ns = replay_wall(cmd->replay, start_ns);
+
+	if (!wall_ns || (wall_ns < even_ns + NS_PER_S && even_ns < wall_ns + NS_PER_S))
+		return wall_ns;
+	return even_ns;
+}
+
 static bool cmd_report_statement(void *arg, const struct statement *statement)
 {
 	const struct cmd_report *cmd = arg;
 	struct statement s = *statement;
 
-	s.wall_ns = s.wall_ns ? replay_wall(cmd->replay, s.start_ns) : 0;
+	s.wall_ns = cmd_report_time(cmd, s.start_ns, s.wall_ns);
 	report_statement(cmd->report, &s);
 	return true;
 }
@@ -40,7 +50,7 @@ static void cmd_report_wait(void *arg, const struct lock_wait *wait)
 	const struct cmd_report *cmd = arg;
 	struct lock_wait w = *wait;
 
-	w.wall_ns = w.wall_ns ? replay_wall(cmd->replay, w.start_ns) : 0;
+	w.wall_ns = cmd_report_time(cmd, w.start_ns, w.wall_ns);
 	report_wait(cmd->report, &w);
 }
 
