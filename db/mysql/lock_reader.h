@@ -20,8 +20,7 @@ struct lock_reader {
 	/* Metadata locks whose holders are not read again; then with who waits. NULL: none. */
 	const uint64_t *known;
 	size_t nknown;
-	/* Offsets in an MDL_ticket; ->waits_at: of the awaited ticket in an MDL_context. */
-	size_t context_at, lock_at, waits_at;
+	size_t context_at, lock_at;	/* offsets in an MDL_ticket */
 };
 
 /* Read @size bytes at an address that must be aligned to 8. Return whether all could be read. */

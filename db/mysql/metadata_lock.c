@@ -96,29 +96,56 @@ static bool reader_key(const struct lock_reader *r, uint64_t lock, struct lock_i
 }
 
 /*
- * Return whether @ticket is the address of an MDL_ticket of @context that is not in its lists, and
- * so the awaited one. Its lock goes to *@lock, its name to @info.
+ * Return whether @link, a word @i of an MDL_ticket, is of a list of the tickets of @context: it
+ * points into the context, or to the member before it of another ticket of the context.
  */
-static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t context, uint64_t *lock,
-			  struct lock_info *info)
+static bool link_is_own(const struct lock_reader *r, uint64_t link, size_t i, uint64_t context,
+			size_t context_at)
 {
-	uint64_t words[TICKET_WORDS], there, back = 0;
+	uint64_t there;
 
-	if (!lock_reader_bytes(r, ticket, words, sizeof(words)))
-		return false;
-	/*
-	 * A granted ticket is in a list of the context and in one of the lock, a waiting one only
-	 * in the latter, and one that was released in none: what it points to points back.
-	 */
+	return link - context < CONTEXT_BYTES ||
+	       (i && lock_reader_bytes(r, link - (i - 1) * 8 + context_at, &there, 8) &&
+		there == context);
+}
+
+/*
+ * Return whether the MDL_ticket of @context at @ticket, with these words, waits. What it is linked
+ * to points back. A granted one is in a list of the context and, unless it is on the fast path, in
+ * one of the lock; a waiting one only in the latter; and one that was released in none.
+ */
+static bool ticket_waits(const struct lock_reader *r, uint64_t ticket, uint64_t context,
+			 const uint64_t words[TICKET_WORDS])
+{
+	uint64_t there, back = 0;
+	size_t context_at = 0;
+
+	while (context_at < TICKET_WORDS && words[context_at] != context)
+		context_at++;
 	for (size_t i = 0; i < TICKET_WORDS; i++) {
 		if (words[i] == back || !lock_reader_bytes(r, words[i], &there, 8) ||
 		    (there != ticket && there != ticket + TICKET_LINK))
 			continue;
-		if (back || words[i] - context < CONTEXT_BYTES)
+		if (back || link_is_own(r, words[i], i, context, context_at * 8))
 			return false;
 		back = words[i];
 	}
-	for (size_t i = 0; i < TICKET_WORDS && back; i++) {
+	return back;
+}
+
+/*
+ * Return whether @ticket is the address of an MDL_ticket of @context that waits. Its lock goes to
+ * *@lock, its name to @info.
+ */
+static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t context, uint64_t *lock,
+			  struct lock_info *info)
+{
+	uint64_t words[TICKET_WORDS];
+
+	if (!lock_reader_bytes(r, ticket, words, sizeof(words)) ||
+	    !ticket_waits(r, ticket, context, words))
+		return false;
+	for (size_t i = 0; i < TICKET_WORDS; i++) {
 		if (words[i] != context)
 			continue;
 		for (size_t j = 0; j < TICKET_WORDS; j++) {
@@ -175,15 +202,17 @@ static size_t reader_tickets(const struct lock_reader *r, uint64_t owner, size_t
 static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t own,
 			  struct lock_info *info)
 {
-	uint64_t found[TICKETS_MAX], context, waits;
+	uint64_t found[TICKETS_MAX], words[TICKET_WORDS], context;
 	size_t n = reader_tickets(r, lock, r->lock_at, found);
 
-	for (size_t i = 1; i < n; i++)
-		if (lock_reader_bytes(r, found[i] + r->context_at, &context, 8) &&
-		    (context != own || r->known) &&
-		    lock_reader_bytes(r, context + r->waits_at, &waits, 8))
-			lock_reader_keep(r, lock_reader_owner(r, context), waits == found[i], false,
-					 info);
+	for (size_t i = 1; i < n; i++) {
+		if (!lock_reader_bytes(r, found[i], words, sizeof(words)))
+			continue;
+		context = words[r->context_at / 8];
+		if (context != own || r->known)
+			lock_reader_keep(r, lock_reader_owner(r, context),
+					 ticket_waits(r, found[i], context, words), false, info);
+	}
 }
 
 /* --- holders that are not in the list of the lock */
@@ -202,17 +231,18 @@ static void search_session(void *arg, uint64_t session)
 {
 	struct search *search = arg;
 	const struct lock_reader *r = search->r;
-	uint64_t found[TICKETS_MAX], context = session + search->context_at, lock, waits;
+	uint64_t found[TICKETS_MAX], words[TICKET_WORDS], context = session + search->context_at;
 	size_t n;
 
-	if ((context == search->own && !r->known) ||
-	    !lock_reader_bytes(r, context + r->waits_at, &waits, 8))
+	if (context == search->own && !r->known)
 		return;
 	n = reader_tickets(r, context, r->context_at, found);
 	search->cut |= n == TICKETS_MAX;
 	for (size_t i = 1; i < n; i++)
-		if (lock_reader_bytes(r, found[i] + r->lock_at, &lock, 8) && lock == search->lock)
-			lock_reader_keep(r, session, waits == found[i], false, search->info);
+		if (lock_reader_bytes(r, found[i], words, sizeof(words)) &&
+		    words[r->lock_at / 8] == search->lock)
+			lock_reader_keep(r, session, ticket_waits(r, found[i], context, words),
+					 false, search->info);
 }
 
 /*
@@ -225,30 +255,45 @@ static bool search_all(struct search *search)
 	       !search->cut && *search->r->reads;
 }
 
+/* Return whether another session than that of the THD at @session has the lock or waits for it. */
+static bool has_others(const struct lock_reader *r, uint64_t session, const struct lock_info *info)
+{
+	uint64_t own = session ? object_connection(&r->memory, &r->backend->object, session) : 0;
+
+	for (unsigned int i = 0; i < info->nholders; i++)
+		if (info->holders[i].connection != own)
+			return true;
+	return info->more;
+}
+
 int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session,
 		       struct lock_info *info)
 {
 	uint64_t words[CONTEXT_BYTES / 8], lock;
 	struct search search;
+	int err = -ENOENT;
 
 	if (!lock_reader_bytes(r, context, words, sizeof(words)))
 		return -ENOENT;
 	for (size_t i = 0; i < CONTEXT_BYTES / 8; i++) {
 		if (!reader_ticket(r, words[i], context, &lock, info))
 			continue;
-		r->waits_at = i * 8;
+		lock_info_drop(info);
 		info->lock = lock;
+		err = 0;
 		if (lock_reader_knows(r, lock))
-			return 0;
+			break;
 		reader_others(r, lock, context, info);
 		search = (struct search){
 			.r = r, .lock = lock, .own = context, .context_at = context - session,
 			.info = info,
 		};
 		info->known = !r->places->fast_path || (session && search_all(&search));
-		return 0;
+		/* Else it may be one of which memory has remains, and another one is awaited. */
+		if (has_others(r, session, info))
+			break;
 	}
-	return -ENOENT;
+	return err;
 }
 
 /*

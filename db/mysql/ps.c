@@ -170,7 +170,7 @@ static struct known_lock *reader_note(const struct reader *r, const struct lock_
 	size_t at = r->locks->nknown;
 	struct known_lock *lock = &r->known->locks[at];
 
-	if (at == LOCKS_KNOWN)
+	if (at == LOCKS_KNOWN || info->nholders < 2)
 		return NULL;
 	r->known->addresses[at] = info->lock;
 	r->locks->nknown++;

@@ -309,6 +309,14 @@ static size_t reader_locks_learn(const struct lock_reader *r, uint64_t trx, cons
 	return 0;
 }
 
+/* Return whether a lock of rows that waits is at @lock, not another one of a transaction. */
+static bool reader_awaited(const struct lock_reader *r, uint64_t lock)
+{
+	struct row_wait wait = { .address = lock };
+
+	return lock_reader_bytes(r, lock, wait.words, sizeof(wait.words)) && reader_rows(r, &wait);
+}
+
 /* The same if the offsets are still unknown: try all of them, and keep those that fit. */
 static uint64_t reader_trx_learn(struct lock_reader *r, uint64_t trx, uint64_t session,
 				 uint64_t *other_session)
@@ -327,7 +335,7 @@ static uint64_t reader_trx_learn(struct lock_reader *r, uint64_t trx, uint64_t s
 			at.trx_lock_at = j * 8;
 			at.trx_wait_at = at.trx_behind ? j * 8 - 8 : j * 8 + 8;
 			found = words[j] ? reader_trx(r, trx, session, &at, other_session) : 0;
-			if (!found)
+			if (!found || !reader_awaited(r, words[j]))
 				continue;
 			at.trx_locks_at = reader_locks_learn(r, trx, words);
 			*r->places = at;
