@@ -90,7 +90,9 @@
 
 	// A bar of parts, as report_bar() draws it.
 	function draw_bar(us) {
-		const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), said = [];
+		const said = [], holder = document.createElement('p');
+		draw('svg', { class: 'bar', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', role: 'img' }, '', null, holder);
+		const svg = holder.firstChild;
 		const total_us = us.reduce((x, y) => x + y, 0), permille = n => Math.floor(n * 1000 / total_us);
 		let before = 0, x = 0;
 		us.forEach((n, part) => {
@@ -102,9 +104,7 @@
 					`${name} ${Math.floor((end - x + 5) / 10)}%`, null, svg);
 			x = Math.max(x, end);
 		});
-		for (const [key, value] of Object.entries({ class: 'bar', viewBox: '0 0 1000 10', preserveAspectRatio: 'none',
-			role: 'img', 'aria-label': said.join(', ') || 'nothing' }))
-			svg.setAttribute(key, value);
+		svg.setAttribute('aria-label', said.join(', ') || 'nothing');
 		return svg;
 	}
 

@@ -62,7 +62,7 @@ struct known_lock {
 
 struct known_locks {
 	uint64_t addresses[LOCKS_KNOWN];
-	struct known_lock locks[LOCKS_KNOWN];
+	struct known_lock locks[LOCKS_KNOWN + 1];
 };
 
 struct reader {
@@ -164,33 +164,27 @@ static enum ps_state reader_idle(const struct reader *r, uint64_t thd)
 	return options & OPTION_NOT_AUTOCOMMIT ? PS_UNKNOWN : PS_IDLE;
 }
 
-/* Note the holders of a metadata lock. Return them, or NULL: there is no room. */
-static struct known_lock *reader_note(const struct reader *r, const struct lock_info *info)
+/* Return the holders of the lock in @info, which were read for it or before. */
+static const struct known_lock *reader_known(const struct reader *r, const struct lock_info *info)
 {
-	size_t at = r->locks->nknown;
-	struct known_lock *lock = &r->known->locks[at];
+	size_t at = 0;
+	struct known_lock *lock;
 
-	if (at == LOCKS_KNOWN || info->nholders < 2)
-		return NULL;
-	r->known->addresses[at] = info->lock;
-	r->locks->nknown++;
-	lock->more = info->more;
+	while (at < r->locks->nknown && r->known->addresses[at] != info->lock)
+		at++;
+	lock = &r->known->locks[at];
+	if (at < r->locks->nknown)
+		return lock;
+	/* Of a row's lock those that block differ by who waits; the last place is not kept. */
+	if (info->event.kind != LOCK_WAITS_FIRST && info->nholders > 1 && at < LOCKS_KNOWN) {
+		r->known->addresses[at] = info->lock;
+		r->locks->nknown++;
+	}
+	*lock = (struct known_lock){ .count = info->nholders, .more = info->more };
 	for (unsigned int i = 0; i < info->nholders; i++)
-		lock->holders[lock->count++] = (struct known_holder){
-			info->holders[i].connection, info->holders[i].queued
-		};
+		lock->holders[i] = (struct known_holder){ info->holders[i].connection,
+							  info->holders[i].queued };
 	return lock;
-}
-
-/* Return the holders of the lock in @info, which were read for it or before; NULL: unknown. */
-static struct known_lock *reader_known(const struct reader *r, const struct lock_info *info)
-{
-	if (info->event.kind != LOCK_WAITS_METADATA && info->event.kind != LOCK_WAITS_USER)
-		return NULL;
-	for (size_t i = 0; i < r->locks->nknown; i++)
-		if (r->known->addresses[i] == info->lock)
-			return &r->known->locks[i];
-	return reader_note(r, info);
 }
 
 /* Add those of @lock that hold it, or those that wait for it, too, unless it is the session. */
@@ -211,18 +205,13 @@ static void reader_blockers(const struct known_lock *lock, bool queued, struct p
  */
 static void reader_wait(const struct reader *r, uint64_t thd, struct ps_session *session)
 {
-	struct known_lock row = { .count = 0 }, *lock;
+	const struct known_lock *lock;
 	struct lock_info info;
 
 	if (!mysql_locks_session(r->locks, thd, false, &info)) {
 		snprintf(session->wait, sizeof(session->wait), "Lock:%s",
 			 mysql_lock_kind(&info.event));
 		lock = reader_known(r, &info);
-		for (unsigned int i = 0; !lock && i < info.nholders; i++)
-			row.holders[row.count++] = (struct known_holder){
-				info.holders[i].connection, info.holders[i].queued
-			};
-		lock = lock ? lock : &row;
 		reader_blockers(lock, false, session);
 		if (!session->nblockers && !lock->more)
 			reader_blockers(lock, true, session);
