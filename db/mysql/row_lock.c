@@ -347,16 +347,19 @@ static uint64_t reader_trx_learn(struct lock_reader *r, uint64_t trx, uint64_t s
 
 /*
  * Return the transaction that *@trx, which the word @i of the THD at @session leads to, waits for,
- * and its THD; or 0. Pointers into the THD itself cannot be to a trx_t.
+ * and its THD; or 0. Pointers into the THD itself cannot be to a trx_t; what the words lead to by
+ * another pointer may be just behind it.
  */
 static uint64_t reader_session_word(struct lock_reader *r, uint64_t session, size_t i,
 				    uint64_t *trx, uint64_t *other_session)
 {
 	const struct mysql_locks *places = r->places;
 
-	if (places->trx_valid ? i != places->trx_at / 8 : *trx - session < SESSION_WORDS * 8)
+	if (places->trx_valid && i != places->trx_at / 8)
 		return 0;
 	if (places->trx_behind && !lock_reader_bytes(r, *trx, trx, 8))
+		return 0;
+	if (!places->trx_valid && *trx - session < SESSION_WORDS * 8)
 		return 0;
 	return places->trx_valid ? reader_trx(r, *trx, session, places, other_session) :
 				   reader_trx_learn(r, *trx, session, other_session);
