@@ -160,6 +160,21 @@ static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t conte
 	return false;
 }
 
+/*
+ * Return whether @context waits with the ticket that its word @i, which was @ticket, points to. A
+ * ticket is in a list of its lock before it is in one of the context, and has the memory of an
+ * earlier one: only if both are the same again, it waits.
+ */
+static bool reader_waits(struct lock_reader *r, uint64_t context, size_t i, uint64_t ticket,
+			 uint64_t *lock, struct lock_info *info)
+{
+	uint64_t again;
+
+	return reader_ticket(r, ticket, context, lock, info) &&
+	       lock_reader_bytes(r, context + i * 8, &again, 8) && again == ticket &&
+	       reader_ticket(r, ticket, context, lock, info);
+}
+
 /* Return the address of the ticket that @link points to, with @owner at offset @at; or 0. */
 static uint64_t reader_linked(const struct lock_reader *r, uint64_t link, size_t at, uint64_t owner)
 {
@@ -276,7 +291,7 @@ int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session
 	if (!lock_reader_bytes(r, context, words, sizeof(words)))
 		return -ENOENT;
 	for (size_t i = 0; i < CONTEXT_BYTES / 8; i++) {
-		if (!reader_ticket(r, words[i], context, &lock, info))
+		if (!reader_waits(r, context, i, words[i], &lock, info))
 			continue;
 		lock_info_drop(info);
 		info->lock = lock;
