@@ -17,7 +17,10 @@ struct lock_reader {
 	size_t size;			/* of a text */
 	uint64_t session_class;		/* first word of a THD: the address of its vtable */
 	unsigned int *reads;		/* left: a hostile process cannot cause endless reading */
-	/* Metadata locks whose holders are not read again; then with who waits. NULL: none. */
+	/*
+	 * Metadata locks whose holders are not read again: they are kept for all sessions, so that
+	 * they include who waits itself. NULL: the holders are for one wait.
+	 */
 	const uint64_t *known;
 	size_t nknown;
 	size_t context_at, lock_at;	/* offsets in an MDL_ticket */

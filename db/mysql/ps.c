@@ -36,7 +36,7 @@
 #define INLINE_MAX	60		/* elements of a partition that are in it */
 #define WALK_TRIES	5		/* the list can change while it is read */
 #define WALK_MAX	(2u * PS_SESSIONS)	/* elements in all tries */
-#define LOCK_READS	(1u << 22)	/* of memory, for the locks of all sessions */
+#define LOCK_READS	(1u << 18)	/* of memory, for the locks of a session */
 #define LOCKS_KNOWN	64		/* whose holders are read once */
 #define LOCK_TEXT	64		/* bytes of a holder's statement, which is not shown */
 #define LEARN_FROM	16		/* sessions, and .. */
@@ -208,6 +208,7 @@ static void reader_wait(const struct reader *r, uint64_t thd, struct ps_session 
 	const struct known_lock *lock;
 	struct lock_info info;
 
+	*r->locks->reads = LOCK_READS;
 	if (!mysql_locks_session(r->locks, thd, false, &info)) {
 		snprintf(session->wait, sizeof(session->wait), "Lock:%s",
 			 mysql_lock_kind(&info.event));
@@ -217,6 +218,11 @@ static void reader_wait(const struct reader *r, uint64_t thd, struct ps_session 
 			reader_blockers(lock, true, session);
 	}
 	lock_info_clear(&info);
+}
+
+static bool reader_late(const struct reader *r)
+{
+	return clock_ns(CLOCK_MONOTONIC) >= r->query->deadline_ns;
 }
 
 /*
@@ -248,7 +254,8 @@ static void reader_learn(const struct reader *r, const uint64_t *thds, size_t n)
 		count += count < LEARN_FROM;
 	}
 	r->locks->places->failures = 0;
-	for (size_t i = 0; i < count && !r->locks->places->trx_valid; i++) {
+	for (size_t i = 0; i < count && !r->locks->places->trx_valid && !reader_late(r); i++) {
+		*r->locks->reads = LOCK_READS;
 		mysql_locks_session(r->locks, oldest[i], true, &info);
 		lock_info_clear(&info);
 	}
@@ -370,7 +377,7 @@ static size_t reader_list(const struct reader *r, uint64_t *thds)
 static int mysql_read(void *state, const struct ps_query *query)
 {
 	struct mysql_ps *ps = state;
-	unsigned int elements = WALK_MAX, reads = LOCK_READS;
+	unsigned int elements = WALK_MAX, reads;
 	int64_t own_context = -1;
 	struct known_locks known = { .addresses = { 0 } };
 	struct lock_reader locks = { .places = &ps->locks, .backend = query->places,
@@ -403,12 +410,11 @@ static int mysql_read(void *state, const struct ps_query *query)
 	locks.session_class = r.class;
 	if (!ps->locks.trx_valid)
 		reader_learn(&r, thds, n);
-	for (size_t i = 0; i < n && reader_session(&r, thds[i]); i++) {
-		if (clock_ns(CLOCK_MONOTONIC) >= query->deadline_ns) {
+	for (size_t i = 0; i < n && reader_session(&r, thds[i]); i++)
+		if (reader_late(&r)) {
 			*query->more += n - i - 1;
 			break;
 		}
-	}
 	process_memory_close(&r.memory);
 cleanup:
 	free(thds);
