@@ -8,6 +8,8 @@
 #include "host/elf_map.h"
 #include "sql/glob.h"
 
+#define NEEDED_MAX	64		/* libraries of a file that are searched */
+
 static void show(struct output *out, const char *text)
 {
 	escape_terminal(out, text, strlen(text), false);
@@ -44,13 +46,15 @@ static const char *needed_with(struct probe_trace *probes, const struct elf *elf
 	    elf_section(elf, dynamic.link, &strings))
 		return NULL;
 	data = elf_section_data(elf, &dynamic, &size);
-	for (; size >= sizeof(entry); data += sizeof(entry), size -= sizeof(entry)) {
+	for (int left = NEEDED_MAX; left && size >= sizeof(entry); data += sizeof(entry)) {
 		struct file_list list = { 0 };
 		const char *needed;
 
 		memcpy(&entry, data, sizeof(entry));
+		size -= sizeof(entry);
 		if (entry.d_tag != DT_NEEDED)
 			continue;
+		left--;
 		needed = elf_string(elf, &strings, (uint32_t)entry.d_un.d_val);
 		if (*needed && !strchr(needed, '/') &&
 		    !file_list_named(&list, needed, options->pids, options->pid_count))
@@ -62,7 +66,7 @@ static const char *needed_with(struct probe_trace *probes, const struct elf *elf
 	return NULL;
 }
 
-/* End the message if it is known why @file, which may be a stub, has no such function. */
+/* End the message if it is known where the function is that @file does not contain. */
 static bool explain_function(struct output *err, struct probe_trace *probes,
 			     const struct probe_request *request, const struct file *file,
 			     const struct options *options)
