@@ -170,11 +170,14 @@ $(BUILD)/commands.c: FORCE
 $(BUILD)/commands.o: $(BUILD)/commands.c | tools-build
 	$(call say,CC,commands.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Style and script of the report, without comment lines and indentation, as string literals; and the
-# policy of the page, which permits these two by their hashes and nothing else.
+# Style and script of the report, without comment lines and indentation, the style also without
+# blanks beside punctuation, as string literals; and the policy of the page, which permits these two
+# by their hashes and nothing else.
+css_blanks = -e 's/ *\([{},;]\) */\1/g' -e 's/: \([^ ]\)/:\1/g' -e 's/;}/}/'
 $(BUILD)/cli/report/report.css $(BUILD)/cli/report/report.js: $(BUILD)/%: %
 	@mkdir -p $(@D)
-	$(Q)sed -e 's/^[ 	]*//' -e '/^$$/d' -e '/^\/\//d' -e '/^\/\*.*\*\/$$/d' $< >$@
+	$(Q)sed -e 's/^[ 	]*//' -e '/^$$/d' -e '/^\/\//d' -e '/^\/\*.*\*\/$$/d' \
+		$(if $(filter %.css,$@),$(css_blanks)) $< >$@
 c_string = sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $(1)
 base64_hash = $$(env printf "$$(sha256sum $(1) | sed -e 's/ .*//' -e 's/../\\x&/g')" | base64)
 $(BUILD)/cli/report/assets.c: $(BUILD)/cli/report/report.css $(BUILD)/cli/report/report.js

@@ -22,12 +22,17 @@ struct report_axis {
 	unsigned int count;		/* of columns; 0: the time is unknown */
 };
 
+/* Sums of lock waits. */
+struct report_waits {
+	uint64_t count, ns, deadlocks, failed;
+};
+
 /* Sums of a column. */
 struct report_column {
 	uint32_t cells[REPORT_ROWS];	/* statements that ended, by duration */
 	uint64_t calls, errors, total_ns, max_ns;	/* of these */
 	__u64 part_ns[REPORT_PARTS];	/* time of statements that ran, by part */
-	uint64_t waits, wait_ns, deadlocks, failed_waits;	/* lock waits that ended */
+	struct report_waits waits;	/* that ended */
 };
 
 /* Set the axis of the time from @begin_ns to @end_ns since 1970; a @begin_ns of 0: unknown. */

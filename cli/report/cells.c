@@ -18,6 +18,14 @@ static void number(struct output *out, uint64_t value)
 	output_bytes(out, digits + at, sizeof(digits) - at);
 }
 
+size_t report_group(const struct report *r, const char *engine, uint64_t hash)
+{
+	for (size_t i = 0; i < r->shown; i++)
+		if (r->sorted[i]->hash == hash && r->sorted[i]->engine == engine)
+			return i;
+	return REPORT_GROUPS;
+}
+
 static unsigned int bucket_of(const struct top_entry *e, unsigned int i)
 {
 	return (unsigned int)(e->histogram.bucket[i] >> TOP_COUNT_BITS);
@@ -58,7 +66,7 @@ static void buckets(struct output *out, const struct top_entry *e, unsigned int 
 
 		for (end = i; end < e->histogram.count &&
 			      bucket_of(e, end) >> shift == bucket_of(e, i) >> shift; end++)
-			calls += e->histogram.bucket[end] & ((1ull << TOP_COUNT_BITS) - 1);
+			calls += e->histogram.bucket[end] & TOP_COUNT_MASK;
 		number(out, bucket_of(e, i) >> shift);
 		number(out, calls);
 	}
@@ -104,9 +112,9 @@ void report_column_cell(struct output *out, const struct report_column *column)
 	output_string(out, " data-c=\"");
 	parts(out, column->part_ns, REPORT_PARTS);
 	output_char(out, ';');
-	number(out, column->waits);
-	number(out, column->wait_ns);
-	number(out, column->deadlocks);
-	number(out, column->failed_waits);
+	number(out, column->waits.count);
+	number(out, column->waits.ns);
+	number(out, column->waits.deadlocks);
+	number(out, column->waits.failed);
 	output_char(out, '"');
 }

@@ -11,6 +11,12 @@
 #include "cli/report/state.h"
 
 /*
+ * Return the index in ->sorted of the fingerprint @hash of @engine, a name of the report;
+ * REPORT_GROUPS: it is not shown.
+ */
+size_t report_group(const struct report *report, const char *engine, uint64_t hash);
+
+/*
  * Return how many bits of the number of a bucket, see struct top_histogram, the page leaves out so
  * that it has a bounded size.
  */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "cli/report/cells.h"
+
 /*
  * Append the key of a session, "p12a" of process 12 or "c3-12a" of a connection of its server, and
  * a letter of the engine.
@@ -53,10 +55,7 @@ static void mark_write(const struct report *r, struct output *out, const struct 
 /* Return the number of the group of @mark in its table; 0: it is not shown. */
 static size_t mark_group(const struct report *r, const struct report_mark *mark)
 {
-	for (size_t i = 0; i < r->shown; i++)
-		if (r->sorted[i]->hash == mark->hash && r->sorted[i]->engine == mark->engine)
-			return i + 1;
-	return 0;
+	return (report_group(r, mark->engine, mark->hash) + 1) % (REPORT_GROUPS + 1);
 }
 
 /* Return whether @mark is one of those of a table, which have the order of @longest. */

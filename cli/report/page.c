@@ -126,11 +126,11 @@ static void page_facts(const struct report *r, struct output *out, const struct 
 		page_percentile(out, "longest", all, 1000);
 		page_count(out, "errors", all->errors);
 	}
-	page_count(out, "lock waits", r->nwaits);
-	if (r->nwaits) {
-		page_fact(out, "waited for locks", short_duration(text, r->wait_ns));
-		page_count(out, "deadlocks", r->deadlocks);
-		page_count(out, "failed waits", r->failed_waits);
+	page_count(out, "lock waits", r->all_waits.count);
+	if (r->all_waits.count) {
+		page_fact(out, "waited for locks", short_duration(text, r->all_waits.ns));
+		page_count(out, "deadlocks", r->all_waits.deadlocks);
+		page_count(out, "failed waits", r->all_waits.failed);
 	}
 	if (r->has_losses)
 		page_count(out, "lost in all", lost_of(r));
@@ -214,8 +214,7 @@ static void page_notes(const struct report *r, struct output *out)
 	if (all && all->calls > r->slowest.count)
 		note(out, all->calls - r->slowest.count,
 		     "statements that were faster are not listed one by one.");
-	if (r->nwaits > r->longest.count)
-		note(out, r->nwaits - r->longest.count, "shorter lock waits are only counted.");
+	note(out, r->all_waits.count - r->longest.count, "shorter lock waits are only counted.");
 	note(out, r->running, "statements had not ended: their duration is that so far.");
 	note(out, r->undated, "statements without a known time are not in the charts.");
 	note(out, r->transactions, "transactions are not shown.");

@@ -168,15 +168,6 @@ static void keep_statement(struct report *r, const struct statement *s, const st
 	report_marks_add(&r->marks[column], &mark);
 }
 
-/* Return the index of the group of @call in ->sorted; REPORT_GROUPS: it is not shown. */
-static size_t group_of(const struct report *r, const struct top_call *call)
-{
-	for (size_t i = 0; i < r->shown; i++)
-		if (r->sorted[i]->hash == call->hash && r->sorted[i]->engine == call->engine)
-			return i;
-	return REPORT_GROUPS;
-}
-
 /* Count @call in the only group of @top. */
 static void add_all(struct top *top, const struct top_call *call)
 {
@@ -192,7 +183,7 @@ static void add_all(struct top *top, const struct top_call *call)
 /* Add @s again: what is shown of it. */
 static void show_statement(struct report *r, const struct statement *s, const struct top_call *call)
 {
-	size_t group = group_of(r, call);
+	size_t group = report_group(r, call->engine, call->hash);
 
 	r->running += s->running;
 	r->undated += !s->wall_ns;
@@ -235,14 +226,12 @@ int report_again(struct report *r)
 	return r->sorted || !r->nsorted ? 0 : -ENOMEM;
 }
 
-static void add_wait_time(struct report *r, const struct lock_wait *wait, unsigned int at)
+static void add_wait(struct report_waits *waits, const struct lock_wait *wait)
 {
-	struct report_column *column = &r->columns[at];
-
-	column->waits++;
-	column->wait_ns += wait->duration_ns;
-	column->deadlocks += !!(wait->event->flags & LOCK_DEADLOCK);
-	column->failed_waits += !!(wait->event->flags & LOCK_FAILED);
+	waits->count++;
+	waits->ns += wait->duration_ns;
+	waits->deadlocks += !!(wait->event->flags & LOCK_DEADLOCK);
+	waits->failed += !!(wait->event->flags & LOCK_FAILED);
 }
 
 void report_wait(struct report *r, const struct lock_wait *wait)
@@ -255,10 +244,7 @@ void report_wait(struct report *r, const struct lock_wait *wait)
 
 	if (!r->again)
 		return;
-	r->nwaits++;
-	r->wait_ns += wait->duration_ns;
-	r->deadlocks += !!(wait->event->flags & LOCK_DEADLOCK);
-	r->failed_waits += !!(wait->event->flags & LOCK_FAILED);
+	add_wait(&r->all_waits, wait);
 	report_mark_wait(&mark, wait, engine);
 	at = report_longest_add(&r->longest, wait->duration_ns);
 	if (at >= 0) {
@@ -269,7 +255,7 @@ void report_wait(struct report *r, const struct lock_wait *wait)
 		return;
 	end = within(r, end < wait->wall_ns ? wait->wall_ns : end);
 	column = report_axis_column(&r->axis, end);
-	add_wait_time(r, wait, column);
+	add_wait(&r->columns[column].waits, wait);
 	report_marks_add(&r->marks[REPORT_COLUMNS + column], &mark);
 }
 

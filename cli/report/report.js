@@ -6,6 +6,8 @@
 	const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 	const controls = $('controls'), find = $('find'), from = $('from'), to = $('to');
 	const last = Number(from.max), columns = last + 1;
+	// The columns that are selected, and whether these are all.
+	let a, b, whole;
 
 	// Rows with what decides whether they are shown, and the numbers of their cells, see cells.h.
 	const rows = all('#groups, #statements, #waits, #intervals').flatMap(table =>
@@ -18,31 +20,25 @@
 		})));
 	const of_table = (...names) => rows.filter(row => names.includes(row.table));
 	const groups = of_table('groups', 'rest'), intervals = of_table('intervals');
-	const facts = all('[data-f]').map(dd => [dd, dd.textContent]), legend = all('[data-part]').map(li =>
-		[li, ['b', 'i'].map(name => li.querySelector(name).textContent)]);
+	const own = new Map(all('[data-f], [data-part] > *').map(element => [element, element.textContent]));
 	const parts = controls.dataset.parts.split(' ');
 
-	// Three digits, not rounded but cut.
-	function cut(value, size, unit) {
+	// Three digits, not rounded but cut; all of what has no larger unit.
+	function scaled(value, units) {
+		const [size, unit] = units.find(([size]) => value >= size) ?? [1, ''];
 		const digits = size === 1 || value >= size * 100 ? 0 : value >= size * 10 ? 1 : 2, power = 10 ** digits;
 		return (Math.floor(value * power / size) / power).toFixed(digits) + unit;
 	}
 
-	function duration(ns) {
-		for (const [size, unit] of [[3.6e12, 'h'], [1e9, 's'], [1e6, 'ms'], [1e3, 'us'], [1, 'ns']])
-			if (ns >= size)
-				return cut(ns, size, unit);
-		return '0';
-	}
-
-	function count(number) {
-		return number < 1e6 ? String(number) : number < 1e9 ? cut(number, 1e6, 'M') : cut(number, 1e9, 'G');
-	}
+	const duration = ns => scaled(ns, [[3.6e12, 'h'], [1e9, 's'], [1e6, 'ms'], [1e3, 'us'], [1, 'ns']]);
+	const count = number => scaled(number, [[1e9, 'G'], [1e6, 'M']]);
 
 	function clock(column) {
 		const ms = Number(controls.dataset.from) + column * Number(controls.dataset.width);
 		return new Date(ms).toISOString().slice(11, 23);
 	}
+
+	const total_of = numbers => numbers.reduce((x, y) => x + y, 0);
 
 	// Sums of calls.
 	const nothing = () => ({ calls: 0, errors: 0, rows: 0, ns: 0, max: 0, min: Infinity, parts: [], buckets: [] });
@@ -52,7 +48,7 @@
 			to[pairs[i]] = (to[pairs[i]] ?? 0) + pairs[i + 1];
 	}
 
-	function add_cells(sum, cells, a, b) {
+	function add_cells(sum, cells) {
 		for (const [[at, calls, errors, count_of_rows, ns, max, min], parts, buckets] of cells) {
 			if (at < a || at > b)
 				continue;
@@ -93,15 +89,15 @@
 		const said = [], holder = document.createElement('p');
 		draw('svg', { class: 'bar', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', role: 'img' }, '', null, holder);
 		const svg = holder.firstChild;
-		const total_us = us.reduce((x, y) => x + y, 0), permille = n => Math.floor(n * 1000 / total_us);
+		const total_us = total_of(us), permille = n => Math.floor(n * 1000 / total_us);
+		const share = (part, n) => `${parts[part]} ${Math.floor((n + 5) / 10)}%`;
 		let before = 0, x = 0;
 		us.forEach((n, part) => {
-			const end = permille(before += n), name = parts[part];
+			const end = permille(before += n);
 			if (permille(n) >= 5)
-				said.push(`${name} ${Math.floor((permille(n) + 5) / 10)}%`);
+				said.push(share(part, permille(n)));
 			if (end > x)
-				draw('rect', { class: 'p-' + name, x, width: end - x, height: 10 },
-					`${name} ${Math.floor((end - x + 5) / 10)}%`, null, svg);
+				draw('rect', { class: 'p-' + parts[part], x, width: end - x, height: 10 }, share(part, end - x), null, svg);
 			x = Math.max(x, end);
 		});
 		svg.setAttribute('aria-label', said.join(', ') || 'nothing');
@@ -114,15 +110,15 @@
 			td.dataset.v = value;
 	}
 
-	// Show the calls of a group within a time; of the whole time, the numbers of the page.
-	function show_group(row, a, b, whole) {
+	// Show the calls of a group within the time; of the whole time, the numbers of the page.
+	function show_group(row) {
 		const cells = row.tr.cells;
 		if (whole) {
 			for (let i = 2; i < 12; i++)
 				put(cells[i], ...row.own[i]);
 			return true;
 		}
-		const sum = add_cells(nothing(), row.cells, a, b);
+		const sum = add_cells(nothing(), row.cells);
 		if (!sum.calls)
 			return false;
 		put(cells[2], [count(sum.calls)], sum.calls);
@@ -134,39 +130,33 @@
 		return true;
 	}
 
-	function show_facts(a, b, whole) {
-		const sum = nothing(), waits = [0, 0, 0, 0], load = [];
-		for (const row of groups)
-			add_cells(sum, row.cells, a, b);
-		for (const row of intervals.filter(each => each.begin >= a && each.begin <= b)) {
-			row.cells[0][1].forEach((number, i) => { waits[i] += number; });
-			add_pairs(load, row.cells[0][0]);
+	function show_facts() {
+		const sum = add_cells(nothing(), groups.flatMap(row => row.cells)), waits = [0, 0, 0, 0], load = [];
+		for (const { cells: [[pairs, numbers]] } of intervals.filter(is_then)) {
+			numbers.forEach((number, i) => { waits[i] += number; });
+			add_pairs(load, pairs);
 		}
+		const say = (element, text) => { element.textContent = whole ? own.get(element) : text ?? own.get(element); };
 		const values = {
-			statements: count(sum.calls), 'total time': duration(sum.ns), p50: duration(percentile(sum, 500)),
-			p95: duration(percentile(sum, 950)), p99: duration(percentile(sum, 990)), longest: duration(sum.max),
-			errors: count(sum.errors), 'lock waits': count(waits[0]), 'waited for locks': duration(waits[1]),
-			deadlocks: count(waits[2]), 'failed waits': count(waits[3]),
+			statements: count(sum.calls), 'total time': duration(sum.ns), longest: duration(sum.max), errors: count(sum.errors),
+			'lock waits': count(waits[0]), 'waited for locks': duration(waits[1]), deadlocks: count(waits[2]),
+			'failed waits': count(waits[3]),
 		};
-		for (const [dd, own] of facts)
-			dd.textContent = whole ? own : values[dd.dataset.f] ?? own;
-		const all_us = load.reduce((x, y) => x + y, 0);
-		for (const [li, own] of legend) {
-			const us = load[li.dataset.part] ?? 0;
+		for (const percent of [50, 95, 99])
+			values['p' + percent] = duration(percentile(sum, percent * 10));
+		for (const dd of all('[data-f]'))
+			say(dd, values[dd.dataset.f]);
+		for (const li of all('[data-part]')) {
+			const us = load[li.dataset.part] ?? 0, [, time, share] = li.children;
 			li.hidden = !us && !whole;
-			li.querySelector('b').textContent = whole ? own[0] : duration(us * 1000);
-			li.querySelector('i').textContent = whole ? own[1] : (Math.floor(us * 1000 / (all_us || 1)) / 10).toFixed(1) + '%';
+			say(time, duration(us * 1000));
+			say(share, (Math.floor(us * 1000 / (total_of(load) || 1)) / 10).toFixed(1) + '%');
 		}
 	}
 
-	const is_then = (row, a, b) => row.begin >= 0 && row.begin <= b && row.end >= a;
+	const is_then = row => whole || row.begin >= 0 && row.begin <= b && row.end >= a;
 
-	function range() {
-		const a = Number(from.value), b = Number(to.value);
-		return [Math.min(a, b), Math.max(a, b)];
-	}
-
-	function mark(a, b, whole) {
+	function mark() {
 		for (const rect of all('.sel')) {
 			const small = rect.ownerSVGElement.classList.contains('spark');
 			const [left, width] = small ? [0, 240] : [64, 960];
@@ -176,26 +166,23 @@
 	}
 
 	function show() {
-		const [a, b] = range(), whole = a === 0 && b === last;
-		const word = find.value.trim().toLowerCase(), shown = {}, total = {};
+		[a, b] = [from, to].map(input => Number(input.value)).sort((x, y) => x - y);
+		whole = a === 0 && b === last;
+		const word = find.value.trim().toLowerCase();
 		for (const row of rows) {
-			let visible = groups.includes(row) ? show_group(row, a, b, whole) : whole || is_then(row, a, b);
-			if (row.table !== 'intervals')
-				visible &&= row.text.includes(word);
-			row.tr.hidden = !visible;
-			shown[row.table] = (shown[row.table] ?? 0) + visible;
-			total[row.table] = (total[row.table] ?? 0) + 1;
+			const visible = groups.includes(row) ? show_group(row) : is_then(row);
+			row.tr.hidden = !visible || row.table !== 'intervals' && !row.text.includes(word);
 		}
-		show_facts(a, b, whole);
-		show_graph(a, b, whole);
+		show_facts();
+		show_graph();
 		order_rows($('groups'));
-		mark(a, b, whole);
+		mark();
 		from.setAttribute('aria-valuetext', clock(Number(from.value)));
 		to.setAttribute('aria-valuetext', clock(Number(to.value) + 1));
-		const names = { groups: 'fingerprints', statements: 'statements', waits: 'lock waits' };
-		$('status').textContent = `${clock(a)} to ${clock(b + 1)}: ` + Object.keys(names)
-			.filter(name => name in total)
-			.map(name => `${shown[name]} of ${total[name]} ${names[name]}`).join(', ');
+		$('status').textContent = `${clock(a)} to ${clock(b + 1)}: ` +
+			[['groups', 'fingerprints'], ['statements', 'statements'], ['waits', 'lock waits']]
+				.map(([table, name]) => [of_table(table), name]).filter(([list]) => list.length)
+				.map(([list, name]) => `${list.filter(row => !row.tr.hidden).length} of ${list.length} ${name}`).join(', ');
 	}
 
 	// The arrows of the graph, each with the rows of its waits and the time of these.
@@ -206,10 +193,10 @@
 	}));
 
 	// Those of waits in a time; of arrows that begin as one line, the longest has its time beside it.
-	function show_graph(a, b, whole) {
+	function show_graph() {
 		const drawn = new Set(), places = {};
 		for (const edge of edges) {
-			const waits = edge.waits.filter(([row]) => whole || is_then(waits_of[row], a, b));
+			const waits = edge.waits.filter(([row]) => is_then(waits_of[row]));
 			const place = edge.label.getAttribute('x') + ' ' + edge.label.getAttribute('y');
 			edge.path.parentNode.classList.toggle('off', !waits.length);
 			edge.label.classList.add('off');
@@ -232,9 +219,9 @@
 			$('none').hidden = drawn.size;
 	}
 
-	function select(a, b) {
-		from.value = a;
-		to.value = b;
+	function select(first, end) {
+		from.value = first;
+		to.value = end;
 		show();
 		follow();
 	}
@@ -390,7 +377,7 @@
 
 	// Show the sessions of the selection and of a margin.
 	function follow() {
-		const [a, b] = range(), columns_shown = b + 1 - a;
+		const columns_shown = b + 1 - a;
 		if (marks.length && columns_shown < columns)
 			look((a + columns_shown / 2) * width, (columns_shown / 2 + Math.max(2, columns_shown / 4)) * width);
 	}

@@ -43,7 +43,7 @@ struct report {
 	struct report_mark statement_marks[REPORT_KEPT], wait_marks[REPORT_KEPT];
 	struct report_marks *marks;	/* REPORT_COLUMNS of statements, then as many of waits */
 	uint64_t running, transactions, undated, no_memory;
-	uint64_t nwaits, deadlocks, failed_waits, wait_ns;
+	struct report_waits all_waits;
 
 	char *engines[REPORT_ENGINES];	/* owned: names that the rest borrows */
 	struct report_server servers[REPORT_SERVERS];

@@ -170,7 +170,7 @@ void report_table_intervals(const struct report *r, struct output *out)
 
 		for (int part = 0; part < REPORT_PARTS; part++)
 			load += column->part_ns[part];
-		if (!column->calls && !load && !column->waits)
+		if (!column->calls && !load && !column->waits.count)
 			continue;
 		output_printf(out, "<tr data-b=\"%u\" data-e=\"%u\"", i, i);
 		report_column_cell(out, column);
@@ -287,13 +287,10 @@ void report_table_groups(const struct report *r, struct output *out)
 /* Append a link to the group of @s, if it is shown. */
 static void group_link(const struct report *r, struct output *out, const struct report_statement *s)
 {
-	for (size_t i = 0; i < r->shown; i++) {
-		const struct top_entry *e = r->sorted[i];
+	size_t number = report_group(r, s->kept.engine, s->hash) + 1;
 
-		if (e->hash != s->hash || e->engine != s->kept.engine)
-			continue;
-		output_printf(out, "<a href=\"#g%zu\">%zu</a>", i + 1, i + 1);
-	}
+	if (number <= REPORT_GROUPS)
+		output_printf(out, "<a href=\"#g%zu\">%zu</a>", number, number);
 }
 
 static void result_cell(struct output *out, const struct report_statement *s)

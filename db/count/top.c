@@ -11,7 +11,6 @@
 #define SUB		(1u << SUB_BITS)
 #define VALUE_BITS	48			/* 78 hours; longer ones count as that */
 #define BUCKETS		((VALUE_BITS - SUB_BITS + 1) * SUB)
-#define COUNT_MASK	((1ull << TOP_COUNT_BITS) - 1)
 #define ROOM_MIN	4
 #define ENTRIES_MIN	4
 #define FOLD_PART	4			/* fold a quarter at once */
@@ -103,7 +102,7 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 	uint64_t calls = 0, rank, ns = 0;
 
 	for (size_t i = 0; i < h->count; i++)
-		calls += h->bucket[i] & COUNT_MASK;
+		calls += h->bucket[i] & TOP_COUNT_MASK;
 	if (!calls)
 		return 0;
 	rank = calls / 1000 * permille + (calls % 1000 * permille + 999) / 1000;
@@ -111,7 +110,7 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 		return entry->max_ns;
 	rank += !rank;
 	for (size_t i = 0; i < h->count && rank; i++) {
-		calls = h->bucket[i] & COUNT_MASK;
+		calls = h->bucket[i] & TOP_COUNT_MASK;
 		rank -= calls < rank ? calls : rank;
 		ns = bucket_value((unsigned int)(h->bucket[i] >> TOP_COUNT_BITS));
 	}
@@ -129,7 +128,7 @@ void top_slots(const struct top_entry *entry, uint64_t slots[TOP_SLOTS])
 		uint64_t ns = bucket_value((unsigned int)(h->bucket[i] >> TOP_COUNT_BITS)) | 1;
 		unsigned int slot = 63 - (unsigned int)__builtin_clzll(ns);
 
-		slots[slot] += h->bucket[i] & COUNT_MASK;
+		slots[slot] += h->bucket[i] & TOP_COUNT_MASK;
 	}
 }
 
@@ -246,7 +245,7 @@ static void entry_merge(struct top_entry *to, const struct top_entry *from)
 		uint64_t bucket = from->histogram.bucket[i];
 
 		buckets_add(&to->histogram, (unsigned int)(bucket >> TOP_COUNT_BITS),
-			      bucket & COUNT_MASK);
+			      bucket & TOP_COUNT_MASK);
 	}
 }
 

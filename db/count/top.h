@@ -24,6 +24,7 @@
 #define TOP_SAMPLE	4096	/* bytes of a sample, as many as --text permits by default */
 
 #define TOP_COUNT_BITS	48
+#define TOP_COUNT_MASK	((1ull << TOP_COUNT_BITS) - 1)
 
 /*
  * Calls by duration, in buckets of 1/16 of their value: the error is at most 1/32. From 16 on, the
