@@ -55,7 +55,9 @@ static void mark_write(const struct report *r, struct output *out, const struct 
 /* Return the number of the group of @mark in its table; 0: it is not shown. */
 static size_t mark_group(const struct report *r, const struct report_mark *mark)
 {
-	return (report_group(r, mark->engine, mark->hash) + 1) % (REPORT_GROUPS + 1);
+	size_t group = report_group(r, mark->engine, mark->hash);
+
+	return group < REPORT_GROUPS ? group + 1 : 0;
 }
 
 /* Return whether @mark is one of those of a table, which have the order of @longest. */

@@ -287,10 +287,10 @@ void report_table_groups(const struct report *r, struct output *out)
 /* Append a link to the group of @s, if it is shown. */
 static void group_link(const struct report *r, struct output *out, const struct report_statement *s)
 {
-	size_t number = report_group(r, s->kept.engine, s->hash) + 1;
+	size_t group = report_group(r, s->kept.engine, s->hash);
 
-	if (number <= REPORT_GROUPS)
-		output_printf(out, "<a href=\"#g%zu\">%zu</a>", number, number);
+	if (group < REPORT_GROUPS)
+		output_printf(out, "<a href=\"#g%zu\">%zu</a>", group + 1, group + 1);
 }
 
 static void result_cell(struct output *out, const struct report_statement *s)

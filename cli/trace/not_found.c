@@ -46,12 +46,12 @@ static const char *needed_with(struct probe_trace *probes, const struct elf *elf
 	    elf_section(elf, dynamic.link, &strings))
 		return NULL;
 	data = elf_section_data(elf, &dynamic, &size);
-	for (int left = NEEDED_MAX; left && size >= sizeof(entry); data += sizeof(entry)) {
+	for (int left = NEEDED_MAX; left && size >= sizeof(entry);
+	     data += sizeof(entry), size -= sizeof(entry)) {
 		struct file_list list = { 0 };
 		const char *needed;
 
 		memcpy(&entry, data, sizeof(entry));
-		size -= sizeof(entry);
 		if (entry.d_tag != DT_NEEDED)
 			continue;
 		left--;

@@ -162,8 +162,8 @@ static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t conte
 
 /*
  * Return whether @context waits with the ticket that its word @i, which was @ticket, points to. A
- * ticket is in a list of its lock before it is in one of the context, and has the memory of an
- * earlier one: only if both are the same again, it waits.
+ * ticket that is granted at once is in a list of its lock before it is in one of the context, and
+ * may be where an earlier one was. So both are read twice.
  */
 static bool reader_waits(struct lock_reader *r, uint64_t context, size_t i, uint64_t ticket,
 			 uint64_t *lock, struct lock_info *info)

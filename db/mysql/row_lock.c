@@ -347,8 +347,8 @@ static uint64_t reader_trx_learn(struct lock_reader *r, uint64_t trx, uint64_t s
 
 /*
  * Return the transaction that *@trx, which the word @i of the THD at @session leads to, waits for,
- * and its THD; or 0. Pointers into the THD itself cannot be to a trx_t; what the words lead to by
- * another pointer may be just behind it.
+ * and its THD; or 0. While the offset is unknown, what points into the THD itself is no trx_t. The
+ * memory just behind the THD may have the pointer to one.
  */
 static uint64_t reader_session_word(struct lock_reader *r, uint64_t session, size_t i,
 				    uint64_t *trx, uint64_t *other_session)
@@ -359,10 +359,10 @@ static uint64_t reader_session_word(struct lock_reader *r, uint64_t session, siz
 		return 0;
 	if (places->trx_behind && !lock_reader_bytes(r, *trx, trx, 8))
 		return 0;
-	if (!places->trx_valid && *trx - session < SESSION_WORDS * 8)
-		return 0;
-	return places->trx_valid ? reader_trx(r, *trx, session, places, other_session) :
-				   reader_trx_learn(r, *trx, session, other_session);
+	if (places->trx_valid)
+		return reader_trx(r, *trx, session, places, other_session);
+	return *trx - session < SESSION_WORDS * 8 ?
+	       0 : reader_trx_learn(r, *trx, session, other_session);
 }
 
 /* Name the lock that @trx waits for, and add its holders, @session among them, of @other. */

@@ -271,7 +271,7 @@ def test_estimate(server, tool):
         before = max((sample for sample in samples if sample[0] <= when), default=samples[0])
         after = min((sample for sample in samples if sample[0] > when), default=samples[-1])
         share = (when - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0
-        return before[1] + (after[1] - before[1]) * min(max(share, 0), 1)
+        return before[1] + (after[1] - before[1]) * share
 
     one = tool("-x", server.path, "-m", "1000", "--json", "--max-overhead", "1%/2")
     samples = []
