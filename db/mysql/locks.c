@@ -81,22 +81,30 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	return err;
 }
 
+static int session_metadata(struct lock_reader *r, uint64_t session, struct lock_info *info)
+{
+	struct mysql_locks *places = r->places;
+
+	*info = (struct lock_info){ .event.kind = LOCK_WAITS_METADATA };
+	if (!places->context_at)
+		places->context_at = metadata_lock_learn(r, session);
+	return !places->context_at ? -ENOENT :
+	       metadata_lock_read(r, session + places->context_at, session, info);
+}
+
 int mysql_locks_session(struct lock_reader *r, uint64_t session, bool learn,
 			struct lock_info *info)
 {
 	const struct lock_query query = { .again = learn };
-	struct mysql_locks *places = r->places;
 
+	/* To learn takes thousands of reads, in vain if the session waits for no row. */
+	if (learn && !session_metadata(r, session, info))
+		return 0;
 	*info = (struct lock_info){ .event.kind = LOCK_WAITS_FIRST };
 	if (!row_lock_read(r, session, &query, info)) {
 		if (*info->object && !*info->index)
 			info->event.kind = LOCK_WAITS_TABLE;
 		return 0;
 	}
-	if (!places->context_at)
-		places->context_at = metadata_lock_learn(r, session);
-	if (!places->context_at)
-		return -ENOENT;
-	info->event.kind = LOCK_WAITS_METADATA;
-	return metadata_lock_read(r, session + places->context_at, session, info);
+	return learn ? -ENOENT : session_metadata(r, session, info);
 }

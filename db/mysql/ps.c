@@ -220,22 +220,20 @@ static void reader_wait(const struct reader *r, uint64_t thd, struct ps_session 
 	lock_info_clear(&info);
 }
 
-static bool reader_late(const struct reader *r)
-{
-	return clock_ns(CLOCK_MONOTONIC) >= r->query->deadline_ns;
-}
-
 /*
  * Learn where transactions are from those that have run a statement for the longest time: most
- * probably they wait.
+ * probably they wait. It may take a quarter of the time that is left.
  */
 static void reader_learn(const struct reader *r, const uint64_t *thds, size_t n)
 {
 	uint64_t oldest[LEARN_FROM], starts[LEARN_FROM], now_ns = clock_kernel_ns(r->here_ns);
 	struct lock_info info;
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC), end_ns = r->query->deadline_ns;
 	size_t count = 0, len;
 	char text;
 
+	if (end_ns > begun_ns)
+		end_ns = begun_ns + (end_ns - begun_ns) / 4;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t start = reader_start(r, thds[i]);
 		size_t at = count < LEARN_FROM ? count : LEARN_FROM - 1;
@@ -254,9 +252,11 @@ static void reader_learn(const struct reader *r, const uint64_t *thds, size_t n)
 		count += count < LEARN_FROM;
 	}
 	r->locks->places->failures = 0;
-	for (size_t i = 0; i < count && !r->locks->places->trx_valid && !reader_late(r); i++) {
+	for (size_t i = 0; i < count && !r->locks->places->trx_valid &&
+			   clock_ns(CLOCK_MONOTONIC) < end_ns; i++) {
 		*r->locks->reads = LOCK_READS;
-		mysql_locks_session(r->locks, oldest[i], true, &info);
+		if (!mysql_locks_session(r->locks, oldest[i], true, &info))
+			reader_known(r, &info);
 		lock_info_clear(&info);
 	}
 }
@@ -411,7 +411,7 @@ static int mysql_read(void *state, const struct ps_query *query)
 	if (!ps->locks.trx_valid)
 		reader_learn(&r, thds, n);
 	for (size_t i = 0; i < n && reader_session(&r, thds[i]); i++)
-		if (reader_late(&r)) {
+		if (clock_ns(CLOCK_MONOTONIC) >= query->deadline_ns) {
 			*query->more += n - i - 1;
 			break;
 		}
