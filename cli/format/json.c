@@ -125,6 +125,16 @@ void json_number(struct output *out, const char *key, uint64_t value)
 	output_u64(out, value);
 }
 
+void json_who(struct output *out, const struct who *who)
+{
+	if (who->connection)
+		json_number(out, ",\"connection_id\":", who->connection);
+	json_known(out, ",\"user\":\"", who->user);
+	json_known(out, ",\"database\":\"", who->database);
+	json_known(out, ",\"client\":\"", who->client);
+	json_known(out, ",\"application\":\"", who->application);
+}
+
 void json_ms(struct output *out, const char *key, uint64_t ns)
 {
 	output_string(out, key);

@@ -39,6 +39,9 @@ void json_string(struct output *out, const char *key, const char *value);
 /* The same, and nothing if @value is "", which is unknown. */
 void json_known(struct output *out, const char *key, const char *value);
 
+/* Append what is known of the session @who, without its process and thread. */
+void json_who(struct output *out, const struct who *who);
+
 /* Append @key and @value. */
 void json_number(struct output *out, const char *key, uint64_t value);
 

@@ -85,8 +85,7 @@ void locks_json_wait(struct output *out, const struct lock_wait *wait)
 	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns, wait->server);
 	json_number(out, ",\"pid\":", wait->who->pid);
 	json_number(out, ",\"tid\":", wait->who->tid);
-	if (wait->who->connection)
-		json_number(out, ",\"connection_id\":", wait->who->connection);
+	json_who(out, wait->who);
 	json_ms(out, ",\"duration_ms\":", wait->duration_ns);
 	output_string(out, wait->joined ? ",\"began_before\":true" : "");
 	json_string(out, ",\"outcome\":\"", locks_wait_outcome(wait));

@@ -243,12 +243,7 @@ void ps_json(struct output *out, const struct ps_session *s, uint64_t now_ns)
 {
 	json_head(out, "{\"type\":\"session\",\"time\":\"", now_ns, s->server);
 	json_number(out, ",\"pid\":", s->who.pid);
-	if (s->who.connection)
-		json_number(out, ",\"connection_id\":", s->who.connection);
-	json_known(out, ",\"user\":\"", s->who.user);
-	json_known(out, ",\"database\":\"", s->who.database);
-	json_known(out, ",\"client\":\"", s->who.client);
-	json_known(out, ",\"application\":\"", s->who.application);
+	json_who(out, &s->who);
 	json_string(out, ",\"state\":\"", states[s->state].name);
 	json_age(out, ",\"duration_ms\":", s->statement_ns, now_ns);
 	json_age(out, ",\"state_ms\":", s->state_ns, now_ns);

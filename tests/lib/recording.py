@@ -334,12 +334,12 @@ class Decoder:
         m = self.members(c, "wait")
         has = m.keys().__contains__
         found = {"type": "lock_wait", "time": self.wall(start), "server": server["json"], "pid": pid, "tid": tid,
-                 "duration_ms": ms(duration), "end_ns": start + duration}
+                 "duration_ms": ms(duration), "end_ns": start + duration, **session}
         found["outcome"] = ("waiting" if has("waiting") else "deadlock" if has("deadlock") else "timeout" if has("timeout") else
                             "killed" if has("killed") else "failed" if has("failed") else
                             "ended" if has("session") and not has("granted") else "granted")
         modes = LWLOCK_MODES if has("lwlock") else {} if has("session") else MODES
-        found.update(known(lock=m.get("lock"), mode=modes.get(m.get("mode", 0)), connection_id=session.get("connection_id"),
+        found.update(known(lock=m.get("lock"), mode=modes.get(m.get("mode", 0)),
                            index=m.get("index"), more_holders=m.get("more_holders"), cycle=m.get("cycle")))
         if has("began_before"):
             found["began_before"] = True
