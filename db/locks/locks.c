@@ -114,9 +114,9 @@ static const struct server *locks_server(struct locks *l, const struct event_loc
 
 /*
  * Read the name of the application, which the process title does not have, from the memory of the
- * process, within the time for the waits of its user.
+ * process, within the time for the waits of its user. Return false if that is over.
  */
-static void locks_application(struct locks *l, const struct event_lock *event, char name[64])
+static bool locks_application(struct locks *l, const struct event_lock *event, char name[64])
 {
 	const struct target *target = locks_target(l, event->target_id);
 	uint32_t *spent_us = &l->resolve_us[event->head.owner % OWNERS];
@@ -124,8 +124,10 @@ static void locks_application(struct locks *l, const struct event_lock *event, c
 	struct process process;
 	struct process_memory memory;
 
-	if (!target->places.application || !locks_may_read(l, begun, *spent_us))
-		return;
+	if (!target->places.application)
+		return true;
+	if (!locks_may_read(l, begun, *spent_us))
+		return false;
 	if (!process_read(event->pid, engine_is_executable, &process) &&
 	    process_file_same(&process.file, &target->file) &&
 	    !process_memory_open_program(&process, target->lowest_vaddr, &memory)) {
@@ -133,45 +135,49 @@ static void locks_application(struct locks *l, const struct event_lock *event, c
 		process_memory_close(&memory);
 	}
 	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
+	return true;
 }
 
-/* Set @who to the session that waits, of which @info was read, or NULL. */
-static void locks_who(struct locks *l, const struct event_lock *event, const struct lock_info *info,
+/*
+ * Set @who to the session that waits, of which @info was read, or NULL; what was known of it stays
+ * if it is gone. Return whether no more of it can be known.
+ */
+static bool locks_who(struct locks *l, const struct event_lock *event, const struct lock_info *info,
 		      struct who *who)
 {
 	const struct engine *engine = locks_target(l, event->target_id)->engine;
-	const struct identity_entry *entry = NULL;
+	const struct who *found = info ? &info->who : NULL;
+	const struct identity_entry *entry;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool all;
 
-	*who = (struct who){ .pid = 0 };
 	if (now >= l->forget_ns) {
 		identity_clear(&l->identities);
 		l->forget_ns = now + FORGET_NS;
 	}
-	if (l->config.identify && engine->identify)
+	if (l->config.identify && engine->identify) {
 		entry = identity_of(&l->identities, engine, event->tid);
-	else if (info)
-		*who = info->who;
-	if (entry) {
-		*who = entry->who;
-		locks_application(l, event, who->application);
+		found = entry ? &entry->who : NULL;
 	}
+	if (found && (*found->user || !*who->user))
+		*who = *found;
+	if (engine->identify)
+		all = !l->config.identify || locks_application(l, event, who->application);
+	else
+		all = *who->user;
 	who->pid = event->pid;
 	who->tid = event->tid;
 	who->connection = info ? info->self.connection : 0;
+	return all;
 }
 
 /* Keep who waits, once that is known: at the end of the wait the session may be gone. */
 static void waiter_name(struct locks *l, struct lock_waiter *w, const struct lock_info *info)
 {
-	const struct engine *engine = locks_target(l, w->event.target_id)->engine;
-
 	if (!w->server)
 		w->server = locks_server(l, &w->event);
-	if (w->named)
-		return;
-	locks_who(l, &w->event, info, &w->who);
-	w->named = *w->who.user || engine->identify;
+	if (!w->named)
+		w->named = locks_who(l, &w->event, info, &w->who);
 }
 
 /*
@@ -292,9 +298,9 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 			 bool running)
 {
 	const struct lock_ops *ops = locks_ops(l, event->target_id);
-	struct who who;
+	struct who who = { .pid = 0 };
 	struct lock_wait wait = {
-		.who = w && w->named ? &w->who : &who, .event = event,
+		.who = w ? &w->who : &who, .event = event,
 		.start_ns = runtime_here_ns(l->config.runtime, event->start_ns),
 		.wall_ns = runtime_wall_ns(l->config.runtime, event->start_ns),
 		.duration_ns = event->duration_ns, .running = running,
@@ -313,7 +319,7 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 	if (wait.duration_ns < l->config.threshold_ns)
 		return;
 	if (!w || !w->named)
-		locks_who(l, event, wait.info, &who);
+		locks_who(l, event, wait.info, w ? &w->who : &who);
 	wait.server = w && w->server ? w->server : locks_server(l, event);
 	sink_wait(l->config.sink, &wait);
 }

@@ -16,7 +16,7 @@ struct lock_waiter {
 	uint64_t slice_ns;	/* begin of its last slice, else ->event.start_ns */
 	uint64_t ended_ns;	/* 0: it waits; else when the last slice ended, see locks_held() */
 	uint64_t until_ns;	/* .. and when it counts as ended, CLOCK_MONOTONIC */
-	struct who who;			/* of the session, if ->named */
+	struct who who;			/* of the session; all that can be known if ->named */
 	uint64_t session;	/* MySQL: address of its object; 0: unknown */
 	bool named;
 	const struct server *server;	/* borrowed; NULL: not known yet */

@@ -245,7 +245,9 @@ def test_all(request, made):
 def test_session_that_is_gone(tool, postgres_run):
     """What is known of a session that waits is known at the end of the wait, too, when its process is gone."""
     server = postgres_run.server
-    pid, = [int(one) for one in server.psql("select pid from pg_stat_activity where application_name = 'batch'").stdout.split()]
+    pids = server.psql("select pid from pg_stat_activity where application_name = 'batch'").stdout.split()
+    assert len(pids) == 1, (server.psql("select * from pg_stat_activity").stdout, server.read_log(0))
+    pid = int(pids[0])
     filters = (("--container", CONTAINER[:12]), ("--app", "batch"), ("--user", "bob"))
     traced = [tool("locks", "--json", "-m", 0, "-p", server.pid, *one, kind=Locks) for one in filters]
     for one in traced:

@@ -19,6 +19,7 @@ from cluster import Cluster, server_bindir, wait_for
 from containers import UNSHARE, needs_namespaces
 from elffile import usdt_probes
 from fallbacks import OLD, force
+from interrupted import strace
 from mariadb import Maria, maria_server
 from mariadb_client import ServerError
 from recording_maker import Made, holder as holder_of
@@ -462,6 +463,26 @@ def test_waits_from_before_and_to_the_end(locks, server, sessions):
     assert traced.running()[0]["query"] == "select 2 from other" and traced.running()[0]["holders"][0]["pid"] == holder.pid
     holder.end()
     waiter.done()
+
+
+def test_slow_reads(locks, sessions):
+    """When the time for the waits of a user is over before all of one is known, the rest is read later."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    holder, *waiters = sessions(1) + [one for i in range(8) for one in sessions(1, application_name=f"application {i}")]
+    holder("lock table other")
+    traced = locks()
+    slow = strace(traced.pid, "-o", "/dev/null", "-e", "inject=pread64:delay_enter=4000")
+    for one in waiters:
+        one.later("select 1 from other")
+    time.sleep(2)
+    slow.terminate()
+    slow.wait()
+    traced.ended()
+    assert {one.get("application") for one in traced.running()} == {f"application {i}" for i in range(8)}, traced.said()
+    holder.end()
+    for one in waiters:
+        one.done()
 
 
 def test_time_namespace(tool, server, sessions):
