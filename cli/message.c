@@ -86,7 +86,7 @@ static const struct message_words message_rows[] = {
 			 "with its package", false, false },
 	[ERROR_NOP] = { "", "a probe is not used",
 			"its functions are traced instead, if it has suitable ones; Linux 7.2 "
-			"does not replace such a nop", false, false },
+			"does not replace 5-byte nops", false, false },
 	[ERROR_RETURN] = { "return of ", "not traced: on this kernel that may kill processes "
 			   "with a seccomp filter",
 			   "trace calls instead, or run them without a filter (systemd: "

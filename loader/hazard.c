@@ -332,7 +332,11 @@ const char *hazard_refusal(struct features *features, const struct elf *elf, uin
 {
 	int safe;
 
-	if (!features || !site_is_call_nop(elf, offset))
+	if (!features)
+		return NULL;
+	if (site_is_refused(elf, offset))
+		return "the kernel cannot probe the instruction at its site";
+	if (!site_is_call_nop(elf, offset))
 		return NULL;
 	safe = hazard_safe(features, FEATURE_SAFE_NOPS);
 	if (safe < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Probes that harm the traced program on some kernels, which is tried in a child process.
+ * Probes that harm the traced program on some kernels, which is tried in a child process, and those
+ * that every kernel refuses as soon as a process maps the file.
  *
  * 5-byte nops: Linux 6.18 to 7.1 (ba2bfc97b462) replaces one on which a probe is hit by a call, in
  * 64-bit programs on x86-64. The call writes its return address below the stack pointer, where a

@@ -62,6 +62,12 @@ struct arch_code {
 	unsigned int (*length)(const unsigned char *code, size_t size);
 
 	/*
+	 * Return whether Linux refuses to probe the instruction at @code, of @size bytes at most.
+	 * NULL: that is not known here.
+	 */
+	bool (*refused)(const unsigned char *code, size_t size);
+
+	/*
 	 * Return whether the instruction at @code, of @size bytes at most, is a nop that Linux may
 	 * replace by a call when a probe on it is hit. NULL: it does not on this architecture.
 	 */

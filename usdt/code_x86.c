@@ -81,7 +81,8 @@ const struct arch_code arch_x86_64_code = {
 	.preserved = 1u << 3 | 1u << 5 | 0xf000,	/* %rbx, %rbp, %r12 to %r15; not %rsp */
 	.reg_names = x86_reg_names,
 	.landing_pad = { 0xf3, 0x0f, 0x1e, 0xfa },	/* endbr64; not emulated by the kernel */
-	.length = x86_length_decode, .call_nop = x86_is_nop5,
+	.length = x86_length_decode, .refused = x86_is_refused,
+	.call_nop = x86_is_nop5,
 	.jump_target = x86_jump_target,
 	.call_target = x86_call_target,
 	.stack_growth = x86_stack_growth,

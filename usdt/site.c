@@ -40,14 +40,28 @@ bool site_is_nop(const struct elf *elf, uint64_t offset)
 	return false;
 }
 
-bool site_is_call_nop(const struct elf *elf, uint64_t offset)
+/* Return whether @test, or NULL, is true of the instruction at file offset @offset. */
+static bool site_insn_is(const struct elf *elf, uint64_t offset,
+			 bool (*test)(const unsigned char *code, size_t size))
 {
 	struct cursor c = cursor_over(elf->data, elf->size, elf->big_endian);
-	const struct arch_code *arch = arch_code_of(elf->machine);
 
 	cursor_seek(&c, offset);
-	return arch && arch->call_nop && !c.bad &&
-	       arch->call_nop(c.data + c.pos, cursor_left(&c));
+	return test && !c.bad && test(c.data + c.pos, cursor_left(&c));
+}
+
+bool site_is_refused(const struct elf *elf, uint64_t offset)
+{
+	const struct arch_code *arch = arch_code_of(elf->machine);
+
+	return arch && site_insn_is(elf, offset, arch->refused);
+}
+
+bool site_is_call_nop(const struct elf *elf, uint64_t offset)
+{
+	const struct arch_code *arch = arch_code_of(elf->machine);
+
+	return arch && site_insn_is(elf, offset, arch->call_nop);
 }
 
 /*

@@ -27,6 +27,12 @@
 bool site_is_nop(const struct elf *elf, uint64_t offset);
 
 /*
+ * Return whether the instruction at file offset @offset is one that Linux refuses to probe, of
+ * which it says nothing if no process maps the file.
+ */
+bool site_is_refused(const struct elf *elf, uint64_t offset);
+
+/*
  * Return whether the instruction at file offset @offset is a nop that Linux may replace by a call
  * when a probe on it is hit, see loader/hazard.h.
  */

@@ -13,6 +13,7 @@ struct insn {
 	bool wide;		/* REX.W */
 	bool narrow;		/* operand-size prefix: 16-bit operands */
 	bool short_address;
+	bool refused;		/* a prefix with which Linux probes no instruction */
 	bool bad;
 };
 
@@ -48,6 +49,12 @@ static const struct opcode_set one_word = { {
 static const struct opcode_set one_none = { {
 	0x40c0, 0xc0c0, 0x8080, 0x8080, 0, 0, 0x0007, 0,
 	0x0004, 0x0400, 0, 0, 0x4000, 0x0070, 0x0400, 0,
+} };
+
+/* One-byte opcodes that Linux does not probe: ports, int, iret, hlt, cli, sti. */
+static const struct opcode_set one_refused = { {
+	0, 0, 0, 0, 0, 0, 0xf000, 0,
+	0, 0, 0, 0, 0xb000, 0, 0xf0f0, 0x0c12,
 } };
 
 /* Two-byte opcodes (0f xx) without a ModRM byte. */
@@ -193,8 +200,10 @@ static unsigned int insn_prefixes(struct insn *insn)
 		case 0x67:
 			insn->short_address = true;
 			break;
-		case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65:
-		case 0xf0: case 0xf2: case 0xf3:
+		case 0x26: case 0x2e: case 0x36: case 0x3e: case 0xf0:
+			insn->refused = true;
+			break;
+		case 0x64: case 0x65: case 0xf2: case 0xf3:
 			break;
 		default:
 			if ((byte & 0xf0) != 0x40)
@@ -212,6 +221,14 @@ unsigned int x86_length_decode(const unsigned char *code, size_t size)
 
 	insn_opcode(&insn, insn_prefixes(&insn));
 	return insn.bad || insn.code.bad ? 0 : (unsigned int)insn.code.pos;
+}
+
+bool x86_is_refused(const unsigned char *code, size_t size)
+{
+	struct insn insn = { .code = cursor_over(code, size, false) };
+	unsigned int opcode = insn_prefixes(&insn);
+
+	return !insn.code.bad && (insn.refused || set_has(&one_refused, opcode));
 }
 
 /* mov %reg,%reg, and lea 0(%reg),%reg of five bytes; @modrm follows the opcode. */

@@ -19,6 +19,12 @@
 unsigned int x86_length_decode(const unsigned char *code, size_t size);
 
 /*
+ * Return whether Linux refuses to probe the instruction at @code: it has a segment or lock prefix,
+ * or no program of a user may run it. Source: is_prefix_bad() and good_insns_64 of uprobes.c.
+ */
+bool x86_is_refused(const unsigned char *code, size_t size);
+
+/*
  * Return whether the instruction at @code is one of the nops of five bytes that
  * Linux knows. Source of the forms: insn_is_nop() of its insn-eval.c.
  */
