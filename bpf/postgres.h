@@ -9,6 +9,8 @@
 #define NAME_BYTES	64	/* NAMEDATALEN: of a prepared statement's name, with the NUL */
 #define NO_STATEMENT	0x3030303632	/* SQLSTATE 26000: no such prepared statement */
 #define NO_PORTAL	0x3030303433	/* 34000 */
+#define EXIT_FATAL	1	/* the status after an error that ends the session */
+#define INIT_PROCESSING	1	/* of ProcessingMode: the session has not begun */
 #define DEST_EXECUTE	3	/* DestRemoteExecute: the result of an Execute message */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: idle */
@@ -21,6 +23,8 @@ ARGUMENT(worker);	/* number of a parallel worker, from 0; negative: not a worker
 ARGUMENT(leader);	/* PID of its leader */
 ARGUMENT(sqlstate);	/* of the first error in process: five characters of 6 bits .. */
 ARGUMENT(error_index);	/* .. and the index of the current one; -1: none */
+ARGUMENT(status);	/* exit status of the process */
+ARGUMENT(mode);		/* enum ProcessingMode */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
@@ -478,22 +482,62 @@ PROGRAM(completion_tag)
 	return 0;
 }
 
-/* Return the SQLSTATE of the error being handled, see event_statement; 0: unknown. */
-INLINE __u64 postgres_sqlstate(void *ctx)
+/* Return the SQLSTATE of the first error, see event_statement; 0: unknown. */
+INLINE __u64 postgres_first_sqlstate(void *ctx)
 {
 	__u64 packed = arg_sqlstate(ctx), state = 0;
 
-	if (!packed || arg_error_index(ctx))
+	if (!packed)
 		return 0;
 	for (int i = 0; i < SQLSTATE_LENGTH; i++)
 		state |= ((packed >> 6 * i & 0x3f) + '0') << 8 * i;
 	return state;
 }
 
-/* The transaction of @session, or NULL, is aborted by an error that is not its statement's. */
-INLINE int postgres_transaction_fails(struct session *session)
+/* The same of the error being handled. */
+INLINE __u64 postgres_sqlstate(void *ctx)
 {
-	if (!session || !transactions_wanted())
+	return arg_error_index(ctx) ? 0 : postgres_first_sqlstate(ctx);
+}
+
+/*
+ * Send a statement without a text that has failed: a message of @session of which none had begun.
+ * The session's statement may still be open.
+ */
+static __attribute__((noinline)) void message_failed(void *ctx, struct session *session,
+						     __u64 state)
+{
+	struct event_statement s = session->s;
+
+	s.flags = STATEMENT_ERROR | STATEMENT_NO_TEXT | (s.flags & SESSION_UNNAMED);
+	s.start_ns = bpf_ktime_get_ns();
+	s.duration_ns = 0;
+	s.completed_ns = 0;
+	s.query_bytes = 0;
+	s.text_len = 0;
+	s.sqlstate = state;
+	count(COUNT_STATEMENTS);
+	if (VALUE(threshold_ns))
+		return;
+	if (!VALUE(stat_unit_ns))
+		send(ctx, &s, sizeof(s));
+	else if (!VALUE(want_breakdown))
+		stat_count(session, 0, STAT_NO_TEXT | STAT_FAILED);
+}
+
+/*
+ * An error of @session, or NULL, is not that of its statement, but of a message that begins none: a
+ * Bind of an unknown name, or bytes that are no text. It aborts the transaction.
+ */
+INLINE int postgres_message_fails(void *ctx, struct session *session, __u64 state)
+{
+	if (!session)
+		return 0;
+	/* A statement may have been running when tracing began. */
+	if (VALUE(want_statements) &&
+	    !(session->s.flags & (SESSION_REPLICATION | SESSION_JOINED)))
+		message_failed(ctx, session, state);
+	if (!transactions_wanted())
 		return 0;
 	transaction_catch_up(session);
 	session_transaction(session)->flags |= session->s.flags & SESSION_OPEN ?
@@ -512,14 +556,14 @@ PROGRAM(failure)
 	__u64 state;
 
 	/* While a portal is suspended, the error is that of another message. */
-	if (!session || !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_PAUSED)
-		return postgres_transaction_fails(session);
-	s = &session->s;
 	state = postgres_sqlstate(ctx);
+	if (!session || !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_PAUSED)
+		return postgres_message_fails(ctx, session, state);
+	s = &session->s;
 	/* Nor is a name that is missing in a Bind or Describe the fault of what is before it. */
 	if ((s->completed_ns || s->flags & STATEMENT_PARSED) &&
 	    (state == NO_STATEMENT || state == NO_PORTAL))
-		return postgres_transaction_fails(session);
+		return postgres_message_fails(ctx, session, state);
 	/* The last failure was none: the name that the application has got since is current. */
 	if (s->flags & STATEMENT_ERROR) {
 		s->flags &= ~STATEMENT_ERROR;
@@ -527,6 +571,23 @@ PROGRAM(failure)
 	}
 	s->flags |= STATEMENT_ERROR;
 	s->sqlstate = state;
+	return 0;
+}
+
+/*
+ * proc_exit(status). A connection that is refused has no statement: it counts as one that fails,
+ * without a text. Its error has been reported, and taken off the stack of errors.
+ */
+PROGRAM(refusal)
+{
+	struct session *session;
+
+	if (!VALUE(want_statements) || (__u32)arg_status(ctx) != EXIT_FATAL ||
+	    (__u32)arg_mode(ctx) != INIT_PROCESSING)
+		return 0;
+	session = session_get(ctx, 0);
+	if (session)
+		message_failed(ctx, session, postgres_first_sqlstate(ctx));
 	return 0;
 }
 

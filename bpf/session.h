@@ -385,7 +385,8 @@ INLINE long statement_end(void *ctx, struct session *session, __u64 end_ns)
 	if (VALUE(stat_unit_ns)) {
 		/* With a breakdown, its waits are counted instead. */
 		if (!VALUE(want_breakdown))
-			stat_count(session, s->duration_ns, 0);
+			stat_count(session, s->duration_ns,
+				   s->flags & STATEMENT_ERROR ? STAT_FAILED : 0);
 		return 0;
 	}
 	if (VALUE(limited) && s->flags & STATEMENT_DROPPED)

@@ -66,8 +66,14 @@ INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
 	group[4] = 'r';
 }
 
-/* Count @ns in the group of @session, whose text is not known yet if @late. */
-static __attribute__((noinline)) void stat_count(struct session *session, __u64 ns, __u32 late)
+/* What is counted. */
+enum stat_flag {
+	STAT_FAILED = 1,
+	STAT_NO_TEXT = 2,	/* it has none, or it is not known yet */
+};
+
+/* Count @ns in the group of @session. @flags: enum stat_flag. */
+static __attribute__((noinline)) void stat_count(struct session *session, __u64 ns, __u32 flags)
 {
 	struct stat_key key = { .engine_number = session->engine_number };
 	__u64 one = 1, *n;
@@ -75,10 +81,10 @@ static __attribute__((noinline)) void stat_count(struct session *session, __u64 
 
 	key.coarse = (__u16)record_log2(ns / VALUE(stat_unit_ns));
 	key.fine = (__u16)(ns < STAT_FINE ? ns : (log - 3) * STAT_FINE + (ns >> (log - 4) & 15));
-	if (VALUE(stat_by) == STAT_BY_COMMAND && !late)
+	if (VALUE(stat_by) == STAT_BY_COMMAND && !(flags & STAT_NO_TEXT))
 		stat_command(key.group, session);
 	else if (VALUE(stat_by) == STAT_BY_STATUS)
-		stat_status(key.group, session->s.flags & STATEMENT_ERROR);
+		stat_status(key.group, flags & STAT_FAILED);
 	else if (VALUE(stat_by) > STAT_BY_STATUS)
 		__builtin_memcpy(key.group, session->group, STAT_GROUP);
 	n = bpf_map_lookup_elem(histogram, &key);

@@ -330,7 +330,8 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 	if (!session || !breakdown_is_inside(t, session))
 		return;
 	if (VALUE(stat_unit_ns)) {
-		stat_count(session, now - t->since_ns, session->s.flags & SESSION_LATE);
+		stat_count(session, now - t->since_ns,
+			   session->s.flags & SESSION_LATE ? STAT_NO_TEXT : 0);
 		return;
 	}
 	wait.target_id = t->target_id;

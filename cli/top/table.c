@@ -79,7 +79,7 @@ static void table_row(struct top_table *table, const struct top_entry *entry, co
 			line_printf(&line, "%*.*s", columns[i].width, (int)len, number);
 	}
 	line_text(&line, " ");
-	line_name(&line, text);
+	line_name(&line, *text ? text : "[no text]");
 	output_char(line.out, '\n');
 }
 

@@ -4,7 +4,8 @@
  * Parse, Bind, Execute and simple query, and with NULL when all have ended; the USDT probe
  * statement__status is at its start. EndCommand() is called for each part that succeeded.
  * AbortCurrentTransaction() is called by PostgresMain() for each error that reached it, and
- * otherwise only for a ROLLBACK inside a procedure, which EndCommand() then corrects.
+ * otherwise only for a ROLLBACK inside a procedure, which EndCommand() then corrects. A connection
+ * that is refused ends in proc_exit() before its session has begun.
  */
 #include "db/postgres/probes.h"
 
@@ -38,6 +39,7 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 	  .asked = ENGINE_TRANSACTIONS, \
 	  .args = ENGINE_ARGS({ .name = "arg_mark", .fallback = TRANSACTION_ENDING | (flags) }) }
 
+#define FIRST_SQLSTATE	"4@{geterrcode:element}+geterrcode(%ip)"
 #define POSTGRES_CALLER	"8@{^pgstat_report_activity}"
 
 /*
@@ -92,8 +94,14 @@ static const struct engine_probe postgres_probes[] = {
 		.args = ENGINE_ARGS(
 			{ .name = "arg_error_index", .fallback = 1,
 			  .spec = "-4@{geterrcode:index}+geterrcode(%ip)" },
-			{ .name = "arg_sqlstate",
-			  .spec = "4@{geterrcode:element}+geterrcode(%ip)" }),
+			{ .name = "arg_sqlstate", .spec = FIRST_SQLSTATE }),
+	},
+	{
+		.step = "refusal", .program = "refusal",
+		.function = "proc_exit", .optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_status", .spec = "4@%arg0" },
+				    { .name = "arg_mode", .spec = "4@Mode(%ip)" },
+				    { .name = "arg_sqlstate", .spec = FIRST_SQLSTATE }),
 	},
 	{
 		.step = "activity", .program = "activity",

@@ -3,13 +3,17 @@
 
 import collections
 import re
+import struct
 import time
 
 import pytest
 
+import oracle
 import wire
 from cluster import has_left_cpu, wait_for
+from complaints import Off
 from statements import only, stopped, why_ns, with_tag
+from test_record import Record, replay
 
 QUERY = "select generate_series(1, 25)"
 HEAD = "x" * 150	# longer than what is compared of a text
@@ -74,6 +78,50 @@ def test_error_of_a_missing_name(postgres, tool, wrong):
     assert found == {"first": ("statement", "ok"), "alone": ("prepare", "ok"), "late": ("statement", "error"),
                      "own": ("statement", "error")}, traced.said()
     postgres.psql("drop table deferred")
+
+
+OLDEST = ("--force=linux-5.4",)
+
+
+@pytest.mark.parametrize("way", [(), OLDEST], ids=" ".join)
+def test_failures_before_a_statement(postgres, tool, tmp_path, way):
+    """Messages of which none begins, and refused connections: each is one that failed, as the log has them."""
+    import psycopg
+    by_hand = wire.Wire(postgres, "by hand pipeline")
+    offset = postgres.log_size()
+    traced = [tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *way),
+              tool("stat", "--by", "status", "--json", "-m", "0", "-p", postgres.pid, *way)]
+    with Record(tmp_path / "all.rec", "-m", "0", "-p", postgres.pid, *way) as recorder:
+        simple(by_hand, "select 1 /* first */")
+        by_hand.send(wire.message(b"Q", b"select '\xff'\0"))
+        by_hand.until(b"Z")
+        assert b"E" in by_hand.ask(wire.bind(name="nosuch"), wire.execute())
+        assert b"E" in by_hand.ask(wire.parse("select 2 /* second */"), wire.bind(), wire.execute(), wire.bind(name="nosuch"))
+        simple(by_hand, "begin /* third */")
+        assert b"E" in by_hand.ask(wire.execute("nosuch"))
+        simple(by_hand, "rollback /* fourth */")
+        by_hand.send(wire.message(b"F", struct.pack("!ihhh", 999999, 0, 0, 0)))
+        by_hand.until(b"Z")
+        simple(by_hand, "select 3 /* fifth */")
+        for wrong in ({"user": "nobody at all"}, {"dbname": "nowhere"}):
+            with pytest.raises(psycopg.OperationalError):
+                postgres.connect(**wrong)
+        by_hand.close()
+        postgres.settle()
+        recorder.ended()
+    stopped(traced[0], idle=True)
+    logged = oracle.expected(postgres.read_log(offset))
+    failed = [one.sqlstate for one in logged if one.text is None]
+    assert sorted(failed) == ["22021", "26000", "26000", "28000", "34000", "3D000", "42883"]
+    replayed = [one for one in replay(tmp_path / "all.rec", "-m", "0", "--json") if one["type"] == "statement"]
+    for got in traced[0].statements, replayed:
+        # Too few for the shares of durations that it asks for.
+        complaints = [one for one in oracle.compare(logged, got) if not isinstance(one, Off)]
+        assert not complaints, (complaints, traced[0].said())
+        assert {one["user"] for one in got if one.get("sqlstate") == "28000"} == {"nobody at all"}, got
+    assert traced[1].stop() == 0
+    counted = [one for one in traced[1].objects() if one["type"] == "histogram"]
+    assert {one["status"]: one["count"] for one in counted} == {"ok": len(logged) - len(failed), "error": len(failed)}, counted
 
 
 def test_fetches(postgres, tool, by_hand):

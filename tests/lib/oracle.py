@@ -9,7 +9,8 @@ its text and without a duration. expected() folds these into the tool's statemen
  * Parse, Bind and Execute up to the completion are one; after the completion the
    next message starts another (a part of a pipeline);
  * a Sync ends what is open; a Parse that only a Sync follows is part of none, unless it fails;
- * what failed is a statement with status error.
+ * what failed is a statement with status error; without a text, if it is a message of which no statement had begun, or a
+   connection that is refused.
 
 The log does not show a Sync. It follows from three facts, see synced(): a new
 virtual transaction; libpq's PQprepare always sends one (a named Parse), except in
@@ -61,6 +62,7 @@ HEAD = re.compile(
 DURATION = re.compile(
     rb"duration: (?P<ms>\d+\.\d+) ms  (?:(?P<simple>statement)|(?P<step>parse|bind|execute fetch from|execute)"
     rb" (?P<name>[^:]*)): (?P<text>.*)", re.S)
+MISSING_NAMES = ("26000", "34000")	# of a prepared statement, a portal
 FAILURES = (b"ERROR", b"FATAL", b"PANIC")
 ADDITIONS = (b"DETAIL", b"HINT", b"STATEMENT", b"CONTEXT", b"QUERY", b"LOCATION", b"BACKTRACE")
 
@@ -224,11 +226,7 @@ class Session:
     def failure(self, entry):
         text = entry.additions.get(b"STATEMENT")
         if text is None:
-            # An error without a text is at the Sync: a deferred check, at the commit of the last one.
-            if self.last and self.last.kind == "extended" and self.last.vxid == entry.vxid:
-                self.last.failed = True
-                self.last.sqlstate = entry.sqlstate
-                self.last.last_ms, self.last.next_ms = entry.time_ms, float("inf")
+            self.failure_without_text(entry)
             return
         if self.open and (self.open.text != text or synced(self.open, entry)):
             self.end()
@@ -238,6 +236,23 @@ class Session:
             statement.sqlstate = entry.sqlstate
         statement.last_ms, statement.next_ms = entry.time_ms, float("inf")
         self.end()
+
+
+    def failure_without_text(self, entry):
+        last = self.last
+        if (entry.sqlstate not in MISSING_NAMES and last and last.kind == "extended" and last.vxid == entry.vxid
+                and entry.severity == b"ERROR"):
+            # At the Sync: a deferred check, at the commit of the last one.
+            last.failed = True
+            last.sqlstate = entry.sqlstate
+            last.last_ms, last.next_ms = entry.time_ms, float("inf")
+        elif entry.severity == b"ERROR" or entry.line == 1:		# of a message, or the connection is refused
+            if self.open and synced(self.open, entry):
+                self.end()
+            kept = self.open
+            self.start(entry, "failed", None)
+            self.last.failed, self.last.sqlstate = True, entry.sqlstate
+            self.open = kept
 
 
 def expected(log):
@@ -254,8 +269,8 @@ def expected(log):
 def same_text(text, got, limit):
     """Is what the tool says the text, or its first @limit bytes with the marks of a cut?"""
     query, size, cut = got.get("query"), got.get("query_bytes"), got.get("truncated", False)
-    if query is None:
-        return False
+    if query is None or text is None:
+        return query is None and text is None
     query = query.encode("utf-8", "surrogatepass")
     if len(text) <= limit:
         return query == text and not cut and size in (None, len(text))
