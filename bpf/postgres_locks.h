@@ -29,7 +29,10 @@ MAP(sums);		/* hash: struct lwlock_key → struct lwlock_sum */
 
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 
-/* XactLockTableWait(): a thread that waits for the end of transaction xid wants this row. */
+/*
+ * XactLockTableWait(): a thread that waits for the end of transaction xid wants this row.
+ * LockTuple(), before it: the thread wants to be the next one to have the row; xid is 0.
+ */
 PROGRAM(lock_row)
 {
 	__u64 key = wait_key(0);
@@ -41,6 +44,26 @@ PROGRAM(lock_row)
 	row.offset = arg_offset(ctx);
 	bpf_map_update_elem(rows, &key, &row, BPF_ANY);
 	return 0;
+}
+
+/* Add @row, the last one that the thread has wanted, to its @wait if it is for that. */
+INLINE void lock_of_row(struct event_lock *wait, const struct lock_row *row)
+{
+	const __u32 *tag = wait->field;
+
+	/* The tag of a row's lock: database, relation, block and offset. */
+	if (tag[1] && !row->xid && row->block == tag[2] && row->offset == tag[3])
+		wait->relation = row->relation;
+	/*
+	 * The tag of a transaction's lock consists of its number. Of a row that a subtransaction
+	 * has changed, the wait may be for that one, for one that it is part of, which began
+	 * earlier, or for one after the other.
+	 */
+	if (tag[1] || tag[2] || !row->xid || (__s32)(row->xid - tag[0]) < 0)
+		return;
+	wait->relation = row->relation;
+	wait->block = row->block;
+	wait->offset = row->offset;
 }
 
 /* A wait for a heavyweight lock begins. */
@@ -59,17 +82,9 @@ PROGRAM(lock_start)
 	wait.kind = arg_kind(ctx);
 	wait.mode = arg_mode(ctx);
 	wait.address = arg_lock(ctx);
-	/*
-	 * The tag of a transaction's lock consists of its number. Of a row that a subtransaction
-	 * has changed, the wait may be for that one, for one that it is part of, which began
-	 * earlier, or for one after the other.
-	 */
 	row = bpf_map_lookup_elem(rows, &key);
-	if (row && (__s32)(row->xid - wait.field[0]) >= 0 && !wait.field[1] && !wait.field[2]) {
-		wait.relation = row->relation;
-		wait.block = row->block;
-		wait.offset = row->offset;
-	}
+	if (row)
+		lock_of_row(&wait, row);
 	wait_keep(key, &wait);
 	if (wait.address)
 		wait_announce(ctx, key, &wait);

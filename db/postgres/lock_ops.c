@@ -21,6 +21,13 @@
 	{ .name = "arg_text", .spec = "8@debug_query_string(%ip)" },       \
 	{ .name = "arg_length" }
 
+/* A row: its RelationData and its ItemPointerData. */
+#define ROW_SPECS(relation, tid)                                            \
+	{ .name = "arg_relation", .spec = "8@" relation },                 \
+	{ .name = "arg_block_high", .spec = "2@0(" tid ")" },              \
+	{ .name = "arg_block_low", .spec = "2@2(" tid ")" },               \
+	{ .name = "arg_offset", .spec = "2@4(" tid ")" }
+
 #define LWLOCK_ARGS                                                      \
 	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
 		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
@@ -43,12 +50,13 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "row", .program = "lock_row", .function = "XactLockTableWait",
 		.optional = true,
-		.args = ENGINE_ARGS(
-			{ .name = "arg_xid", .spec = "4@%arg0" },
-			{ .name = "arg_relation", .spec = "8@%arg1" },
-			{ .name = "arg_block_high", .spec = "2@0(%arg2)" },
-			{ .name = "arg_block_low", .spec = "2@2(%arg2)" },
-			{ .name = "arg_offset", .spec = "2@4(%arg2)" }),
+		.args = ENGINE_ARGS({ .name = "arg_xid", .spec = "4@%arg0" },
+				    ROW_SPECS("%arg1", "%arg2")),
+	},
+	{
+		.step = "tuple", .program = "lock_row", .function = "LockTuple",
+		.optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_xid" }, ROW_SPECS("%arg0", "%arg1")),
 	},
 	{
 		.step = "done", .program = "lock_done",

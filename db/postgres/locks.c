@@ -481,6 +481,9 @@ static void reader_relation(const struct reader *r, uint64_t relation, struct lo
 		    !reader_bytes(r, load64(bytes + i), row, sizeof(row)) || load32(row) != id ||
 		    !memchr(row + 4, '\0', sizeof(row) - 4) || !row[4])
 			continue;
+		/* Of another row that the thread has wanted. */
+		if (info->event.field[1] && info->event.field[1] != id)
+			return;
 		info->relation = id;
 		snprintf(info->name, sizeof(info->name), "%s", row + 4);
 		return;

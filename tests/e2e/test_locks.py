@@ -271,6 +271,32 @@ def test_relation_and_queue(locks, server, sessions):
     assert second["mode"] == last["mode"] == "AccessShareLock"
 
 
+def test_new_relation(locks, server, sessions):
+    """Its row in the catalog is not in a file yet, but whoever waits for a row of it has its name."""
+    holder, first, second = sessions(3)
+    server.psql("create table fresh (id int primary key, v int)", "insert into fresh values (1, 1)",
+                "create table also (id int primary key, v int)", "insert into also values (1, 1)")
+    traced = locks()
+    for table in ("fresh", "also"):	# the same place in each
+        holder(f"update {table} set v = 2")
+        first.later(f"update {table} set v = 3")
+        _, row = second.later(f"update {table} set v = 4")
+        assert row["locktype"] == "tuple"
+        traced.sees(first.pid, second.pid)
+        holder.end()
+        first.done().end()
+        second.done().end()
+    traced.ended()
+    for table in ("fresh", "also"):
+        named = f"{table} ({oid(server, table)})"
+        waits = [one for one in traced.waits if f"update {table} " in one["query"]]
+        assert [one["object"] for one in waits if one["lock"] == "tuple"] == [f"(0,1) of {named}"], traced.said()
+        rows = [one["object"] for one in waits if one["lock"] == "transactionid"]
+        assert rows and all(one.endswith(f" of {named}") for one in rows), traced.said()
+        assert {one["relation"] for one in waits} == {table}, traced.said()
+    server.psql("drop table fresh, also")
+
+
 def holders_named(traced, key, waiter):
     """The holders that are named so far for the wait of @waiter."""
     return [held[key] for one in traced.ask() if one.get(key) == waiter for held in one.get("holders", ())]
