@@ -16,6 +16,8 @@ import shutil
 import signal
 import tempfile
 
+import pytest
+
 PR_SET_PDEATHSIG = 1
 NICE = 10
 
@@ -36,7 +38,7 @@ class Jobs:
         function, *args = job
         place = os.path.join(self.folder, str(len(self.futures)))
         os.mkdir(place)
-        self.futures[job] = self.pool.submit(function, place, *args)
+        self.futures[job] = self.pool.submit(attempt, function, place, *args)
 
     def result(self, *job):
         """Return what the job does. From now on it is waited for, so that it no longer leaves the CPU to others."""
@@ -44,7 +46,10 @@ class Jobs:
         while not self.futures[job].done():
             self.hurry()
             concurrent.futures.wait([self.futures[job]], 1)
-        return self.futures[job].result()
+        value, skipped = self.futures[job].result()
+        if skipped is not None:
+            pytest.skip(skipped)
+        return value
 
     def hurry(self):
         """A child that is forked meanwhile is found the next time."""
@@ -77,6 +82,14 @@ class Jobs:
                 pass
         shutil.rmtree(self.folder, ignore_errors=True)
         self.__init__()
+
+
+def attempt(function, *args):
+    """What the function returns, and why it skips, which as an exception another process could not be told."""
+    try:
+        return function(*args), None
+    except pytest.skip.Exception as why:
+        return None, str(why)
 
 
 def end_with_parent(sig=signal.SIGKILL):
