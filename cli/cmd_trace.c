@@ -572,12 +572,11 @@ const struct command command_trace = {
 	.about =
 	"Print the hits of USDT probes and functions. PROBE is PROVIDER:PROBE, a name or\n"
 	"a glob in the specified files; or FILE:PROVIDER:PROBE or FILE:FUNCTION. A prefix\n"
-	"selects the kind: u: (USDT), p: (function) or r: (return of a function);\n"
-	"FUNCTION+OFFSET is an instruction inside of a function. A filter and the values\n"
-	"to print may follow in the same argument: a printf format with values, or values\n"
-	"separated by commas. The default is to print all arguments of a USDT probe.\n"
-	"Of Go programs, only calls are traced: a return probe can end them, which\n"
-	"--force=go-returns accepts.\n",
+	"selects the kind: u: (USDT), p: (function) or r: (return of a function). A\n"
+	"filter and the values to print may follow in the same argument: a printf format\n"
+	"with values, or values separated by commas. The default is to print all\n"
+	"arguments of a USDT probe. Of Go programs, only calls are traced: a return probe\n"
+	"can end them, which --force=go-returns accepts.\n",
 	.examples =
 	"  dbslower trace ./app test-app:test-probe\n"
 	"  dbslower trace -l c setjmp                in the library libc.so.6\n"

@@ -76,7 +76,7 @@ static void request_function_specs(struct request_ctx *ctx)
 	static const char ret[] = "8@%ret";
 	const struct elf *elf = ctx->elf;
 
-	ctx->nargs = ctx->on_return || ctx->request->offset || !elf->is64 ? 0 : REQUEST_REGISTERS;
+	ctx->nargs = ctx->on_return || !elf->is64 ? 0 : REQUEST_REGISTERS;
 	spec_parse_all(elf->machine, elf->is64, args, ctx->specs, ctx->nargs);
 	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &ctx->specs[EXPRESSION_RETVAL]);
 	ctx->variables.signed_mask = FUNCTION_SIGNED_MASK;
@@ -113,8 +113,6 @@ static const char *variable_missing(const struct request_ctx *ctx, const struct 
 		return "arguments are gone when a function returns";
 	if (variable < ctx->nargs)
 		return NULL;
-	if (ctx->request->offset)
-		return "arguments are known at the start of a function";
 	if (!site->provider)
 		return "only the first 6 arguments of a function are known, in 64-bit programs";
 	snprintf(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
@@ -256,8 +254,6 @@ static unsigned int request_count_all(const struct request_ctx *ctx,
 		return 0;
 	if (site->provider)
 		return ctx->nargs;
-	if (ctx->request->offset)
-		return 0;
 	return ctx->on_return ? 1 : ctx->request->registers;
 }
 
@@ -417,8 +413,7 @@ static int request_link(struct request_ctx *ctx, const struct request_site *site
 			   config->mode == REQUEST_LATENCIES ? HISTOGRAM_LATENCY : 0);
 	request_set_number(ctx, "constant_stack", config->stacks);
 	request_set_spec(ctx, "arg_caller", "8@" HOST_RETURN_ADDRESS, ctx->caller,
-			 config->stacks && !site->provider && !ctx->on_return && ctx->elf->is64 &&
-			 !ctx->request->offset);
+			 config->stacks && !site->provider && !ctx->on_return && ctx->elf->is64);
 	request_set_number(ctx, "constant_is_signed", s->nfields && s->fields[0].is_signed);
 	n = object_link(&config->runtime->objects[0], ctx->program, ctx->values, ctx->nvalues,
 			ctx->linked, &culprit);

@@ -41,7 +41,6 @@ struct probe_request {
 	enum probe_request_kind kind;
 	enum probe_request_latency latency;
 	const char *provider, *name;	/* names or globs; provider NULL: any */
-	uint64_t offset;		/* of an instruction in the function; 0: its start */
 	const struct expression *filter;	/* NULL: every hit */
 	const struct expression *fields[REQUEST_FIELDS];
 	unsigned int nfields;

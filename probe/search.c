@@ -15,7 +15,6 @@
 #include "usdt/site.h"
 
 #define TABLES		3	/* of symbols, with that of the debug file */
-#define SITE_NAME	512	/* bytes of the name of an instruction: longer ones are cut */
 #define SKIPPED_MAX	2048
 #define REFUSED_MAX	64	/* sites of a probe of which others are traced */
 
@@ -162,33 +161,12 @@ static bool request_has_site(const struct request_ctx *ctx, uint32_t first, uint
 	return false;
 }
 
-/*
- * Store in @site where the function @symbol is to be probed, and in @name how that is called.
- * Return why it cannot be, or NULL.
- */
-static const char *request_place(const struct request_ctx *ctx, const struct elf_symbol *symbol,
-				 struct request_site *site, char name[SITE_NAME])
-{
-	uint64_t offset = ctx->request->offset;
-
-	site->vaddr = offset ? symbol->value + offset : site_function(ctx->elf, symbol->value);
-	if (!offset)
-		return NULL;
-	snprintf(name, SITE_NAME, "%.*s+0x%llx", SITE_NAME - 20, symbol->name,
-		 (unsigned long long)offset);
-	site->name = name;
-	if (offset >= symbol->size)
-		return symbol->size ? "the function is shorter" : "its size is unknown";
-	return site_is_insn(ctx->elf, symbol, offset) ? NULL : "no instruction begins there";
-}
-
 /* Add the function @symbol if it matches. Return 1 if it was added, 0, or -errno. */
 static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 			      const struct elf_symbol *symbol)
 {
 	struct request_site site = { .name = symbol->name };
 	uint32_t ngroups = ctx->set->ngroups, nsites = ctx->set->nsites;
-	char name[SITE_NAME];
 	const char *refusal;
 
 	if (!symbol->shndx || !glob_match(ctx->request->name, symbol->name))
@@ -203,12 +181,11 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 		ctx->label |= symbol->type == STT_NOTYPE;
 		return 0;
 	}
-	refusal = request_place(ctx, symbol, &site, name);
-	if (!refusal && (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
-			 request_has_site(ctx, first, site.uprobe.offset)))
+	site.vaddr = site_function(ctx->elf, symbol->value);
+	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
+	    request_has_site(ctx, first, site.uprobe.offset))
 		return 0;
-	if (!refusal)
-		refusal = hazard_refusal(ctx->config->features, ctx->elf, site.uprobe.offset);
+	refusal = hazard_refusal(ctx->config->features, ctx->elf, site.uprobe.offset);
 	if (!(refusal ? request_refuse(ctx, &site, "", refusal) : request_check_go(ctx)) &&
 	    !request_add_site(ctx, &site))
 		return 1;

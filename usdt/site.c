@@ -143,18 +143,13 @@ bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t 
 	return vaddr < *end;
 }
 
-enum sweep {
-	SWEEP_PASSED,			/* no instruction begins at the address */
-	SWEEP_MET,
-	SWEEP_UNKNOWN,			/* one before it cannot be decoded */
-};
-
 /*
- * Decode instructions from @start to @end, to find whether one begins at @vaddr. Unless that is
- * met, *@anchor is raised to the highest jump target that is not above @vaddr.
+ * Decode instructions from @start to @end. Return true if one starts at
+ * @vaddr, or if one before @vaddr cannot be decoded. Otherwise *@anchor is
+ * raised to the highest jump target that is not above @vaddr.
  */
-static enum sweep sweep_to(const struct elf *elf, uint64_t vaddr, uint64_t start, uint64_t end,
-			   uint64_t *anchor)
+static bool sweep_meets(const struct elf *elf, uint64_t vaddr, uint64_t start, uint64_t end,
+			uint64_t *anchor)
 {
 	const struct arch_code *arch = arch_code_of(elf->machine);
 	struct cursor c = site_cursor(elf, start);
@@ -163,16 +158,16 @@ static enum sweep sweep_to(const struct elf *elf, uint64_t vaddr, uint64_t start
 
 	for (uint64_t at = start; at < end && elf_spend(elf, INSN_BYTES); at += n) {
 		n = arch->length(c.data + c.pos, cursor_left(&c));
-		if (at == vaddr)
-			return SWEEP_MET;
+		if (at == vaddr || (!n && at < vaddr))
+			return true;
 		if (!n)
-			return at < vaddr ? SWEEP_UNKNOWN : SWEEP_PASSED;
+			return false;
 		target = arch->jump_target(c, at, n);
 		if (target > *anchor && target <= vaddr)
 			*anchor = target;
 		cursor_bytes(&c, n);
 	}
-	return SWEEP_PASSED;
+	return false;
 }
 
 /*
@@ -186,29 +181,9 @@ static bool site_is_inside(const struct elf *elf, uint64_t vaddr)
 	uint64_t start, end, anchor = 0, unused = 0;
 
 	if (!site_body(elf, vaddr, &start, &end) || end - start > BODY_MAX ||
-	    sweep_to(elf, vaddr, start, end, &anchor) != SWEEP_PASSED)
+	    sweep_meets(elf, vaddr, start, end, &anchor))
 		return false;
-	return anchor < start ||
-	       sweep_to(elf, vaddr, anchor, vaddr + 1, &unused) == SWEEP_PASSED;
-}
-
-bool site_is_insn(const struct elf *elf, const struct elf_symbol *function, uint64_t offset)
-{
-	const struct arch_code *arch = arch_code_of(elf->machine);
-	uint64_t start = function->value, vaddr = start + offset, anchor = start, unused = 0;
-	struct cursor c = site_cursor(elf, vaddr);
-	unsigned int n;
-
-	if (!arch || c.bad || offset >= function->size || function->size > BODY_MAX)
-		return false;
-	if (!arch->length)
-		return !(offset % arch->insn_align);
-	n = arch->length(c.data + c.pos, cursor_left(&c));
-	if (!n || sweep_to(elf, vaddr, start, vaddr + 1, &anchor) != SWEEP_MET)
-		return false;
-	/* Jumps behind it lead to what is before it, too. */
-	sweep_to(elf, vaddr, vaddr + n, start + function->size, &anchor);
-	return sweep_to(elf, vaddr, anchor, vaddr + 1, &unused) == SWEEP_MET;
+	return anchor < start || !sweep_meets(elf, vaddr, anchor, vaddr + 1, &unused);
 }
 
 /* Return whether @site has a semaphore that the kernel may increment: writable, aligned, 0. */

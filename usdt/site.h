@@ -55,12 +55,6 @@ const char *site_refusal(const struct elf *elf, const struct usdt_site *site);
 bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
 /*
- * Return whether an instruction begins at @offset bytes behind the start of @function, as it is
- * decoded from there and from the last target of a jump before it. False also if it cannot be.
- */
-bool site_is_insn(const struct elf *elf, const struct elf_symbol *function, uint64_t offset);
-
-/*
  * Return the address to probe for the function that begins at @vaddr: behind
  * its landing pad (endbr64), which the kernel cannot emulate and which leaves
  * the argument registers unchanged.

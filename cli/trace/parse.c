@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/glob.h"
 
 #define CONVERSIONS	"%d %u %x %o %p %c and %s"
 #define TOO_MANY	"too many values (maximum 12; a precision and comm count as one more)"
@@ -395,33 +394,6 @@ static const char *kind_of(const char *piece, unsigned int count, enum probe_req
 	return i < n ? reasons[kinds[i].foreign] : NULL;
 }
 
-/*
- * Cut the offset of an instruction off the name of a function, "+NUMBER": no name of a function
- * ends so, nor does a USDT probe's.
- */
-static int read_offset(struct reader *r, const struct trace_spec *spec,
-		       struct probe_request *request)
-{
-	char *plus = strrchr(request->name, '+'), *end;
-	bool hex = plus && plus[1] == '0' && (plus[2] | 0x20) == 'x';
-
-	if (!plus || request->provider || request->kind == REQUEST_USDT ||
-	    plus[1] < '0' || plus[1] > '9')
-		return 0;
-	request->offset = strtoull(plus + 1, &end, hex ? 16 : 10);
-	if (*end)
-		return fail_at(r, r->word + (end - spec->head), "not a number of bytes");
-	if (request->kind == REQUEST_RETURN)
-		return fail_at(r, r->word + (plus - spec->head),
-			       "a return is that of a whole function");
-	if (glob_is_pattern(request->name))
-		return fail_at(r, r->word + (plus - spec->head),
-			       "the offset of an instruction requires one function");
-	request->kind = REQUEST_FUNCTION;
-	*plus = '\0';
-	return 0;
-}
-
 /* Find the kind, the file, the provider and the name among the pieces of the head. */
 static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 {
@@ -462,7 +434,7 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	if (!spec->file && !files)
 		return fail_at(r, r->word, "no file specified; use PATH, -l LIB, -p PID or "
 					 "FILE:PROVIDER:PROBE");
-	return read_offset(r, spec, request);
+	return 0;
 }
 
 /*

@@ -68,9 +68,6 @@ static int trace_apply_ends(struct loop *loop, const struct trace_options *own,
 		return EXIT_OK;
 	if (spec->request.kind == REQUEST_USDT || spec->request.provider)
 		return trace_refuse(loop, "PROBE", word, &error);
-	error.why = "a return is that of a whole function";
-	if (spec->request.offset)
-		return trace_refuse(loop, "PROBE", word, &error);
 	spec->request.kind = REQUEST_RETURN;
 	return EXIT_OK;
 }

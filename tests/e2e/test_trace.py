@@ -251,63 +251,6 @@ def test_instructions_that_the_kernel_refuses(trace, tmp_path):
     assert "662e0f1f84" in wanted.values() and "50" not in wanted.values()
 
 
-SPOT = r"""
-#include <stdio.h>
-#include <unistd.h>
-__attribute__((noinline)) int work(int n)
-{
-    int sum = 0;
-    for (volatile int i = 0; i < n; i++) {
-        sum += i * i ^ 0x12345678;
-        __asm__ volatile(".globl spot\nspot: nop");
-    }
-    return sum;
-}
-int main(void)
-{
-    setvbuf(stdout, NULL, _IONBF, 0);
-    printf("pid %d\n", getpid());
-    for (int n = 1; getchar() != EOF; n++) {
-        work(3);
-        puts("done");
-    }
-}
-"""
-
-
-@pytest.mark.parametrize("way", WAYS, ids=" ".join)
-def test_instruction_in_a_function(trace, tmp_path, way):
-    """Only where an instruction begins, by objdump; those of the loop are hit as often as it runs."""
-    (tmp_path / "spot.c").write_text(SPOT)
-    build(tmp_path, "-o", "spot", "spot.c")
-    listed = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "--disassemble=work", tmp_path / "spot"],
-                            capture_output=True, text=True, check=True).stdout
-    # The label in the loop begins another function for objdump, not for the table of symbols.
-    listed += subprocess.run(["objdump", "-d", "--no-show-raw-insn", "--disassemble=spot", tmp_path / "spot"],
-                             capture_output=True, text=True, check=True).stdout
-    symbols = {line.split()[-1]: [int(word, 16) for word in line.split()[:2]] for line in subprocess.run(
-        ["nm", "-S", tmp_path / "spot"], capture_output=True, text=True, check=True).stdout.splitlines() if len(line.split()) == 4}
-    start, size = symbols["work"]
-    spot = int(re.search(r"(\w+) <spot>:", listed)[1], 16) - start
-    inside = sorted({int(at, 16) - start for at in re.findall(r"^ +(\w+):\t", listed, re.M) if start <= int(at, 16) < start + size})
-    assert 10 < len(inside) < size
-    one = Probed(tmp_path / "spot")
-    probes = [f"p:{one.path}:work+{at:#x}" for at in inside]
-    traced = [trace(*way, "--json", *probes[i:i + 15]) for i in range(0, len(probes), 15)]
-    one()
-    one.close()
-    for tool in traced:
-        tool.ended()
-    found = [hit for tool in traced for hit in tool.hits]
-    hits = collections.Counter(hit["function"] for hit in found)
-    assert len(hits) == len(inside) and hits[f"work+{spot:#x}"] == 3 and hits["work"] == 1, (hits, inside)
-    assert not any(hit.get("args") for hit in found), found
-    for at in set(range(size)) - set(inside):
-        refused(run("trace", one.path, f"p::work+{at}"), rf"work\+{at:#x}: cannot be traced \(no instruction begins there")
-    refused(run("trace", one.path, f"p::work+{size}"), "the function is shorter")
-    refused(run("trace", one.path, f"p::work+{inside[1]} arg1"), "arguments are known at the start of a function")
-
-
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
 def test_merged_code_is_hit_once(trace, tool, tmp_path, way):
     """A linker that merges copies of code (LTO, ICF) keeps the USDT note of each."""
@@ -1013,7 +956,6 @@ def test_refused(programs, args, status, words):
     ("a:b (99999999999999999999)", 5, "not a 64-bit number"), ("a:b arg1:z", 9, "must be followed by"),
     ("a:b (arg1 $ 2)", 10, "not an operator"), ("a:b (comm)", 9, 'comm is a string: == or != "text" missing'),
     ("a:b (comm == arg1)", 10, "by == or !="), ('a:b (comm == "0123456789abcdef")', 10, "comm has at most 15 bytes"),
-    ("p:a:b+4x", 7, "not a number of bytes"), ("r:a:b+4", 5, "of a whole function"), ("p:a:b*+0x4", 6, "requires one function"),
     ("a:b comm:x", 4, "comm is a string"), ('a:b "%d", comm', 10, "comm is a string"), ('a:b "%.*s", arg1', 10, "more conversions"),
     ('a:b "%.3d", arg1', 6, "a precision requires a string"), ("a:b arg1:.*s", 4, "is the value before it"),
     ("a:b arg1:s, arg2:.*s", 12, "is the value before it"), ("a:b comm, arg2:.*s", 10, "is the value before it"),
