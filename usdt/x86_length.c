@@ -51,10 +51,13 @@ static const struct opcode_set one_none = { {
 	0x0004, 0x0400, 0, 0, 0x4000, 0x0070, 0x0400, 0,
 } };
 
-/* One-byte opcodes that Linux does not probe: ports, int, iret, hlt, cli, sti. */
+/*
+ * One-byte opcodes that Linux does not probe: ports, int, iret, hlt, cli, sti, and those that are
+ * undefined. It looks up opcodes behind a VEX or EVEX prefix in the same table.
+ */
 static const struct opcode_set one_refused = { {
-	0, 0, 0, 0, 0, 0, 0xf000, 0,
-	0, 0, 0, 0, 0xb000, 0, 0xf0f0, 0x0c12,
+	0x40c0, 0xc0c0, 0x8080, 0x8080, 0, 0, 0xf003, 0,
+	0x0004, 0x0400, 0, 0, 0xf000, 0x0050, 0xf4f0, 0x0c12,
 } };
 
 /* Two-byte opcodes (0f xx) without a ModRM byte. */
@@ -214,10 +217,15 @@ static unsigned int insn_prefixes(struct insn *insn)
 	}
 }
 
+static struct insn insn_at(const unsigned char *code, size_t size)
+{
+	return (struct insn){ .code = cursor_over(code, size < LENGTH_MAX ? size : LENGTH_MAX,
+						  false) };
+}
+
 unsigned int x86_length_decode(const unsigned char *code, size_t size)
 {
-	struct insn insn = { .code = cursor_over(code, size < LENGTH_MAX ? size : LENGTH_MAX,
-						 false) };
+	struct insn insn = insn_at(code, size);
 
 	insn_opcode(&insn, insn_prefixes(&insn));
 	return insn.bad || insn.code.bad ? 0 : (unsigned int)insn.code.pos;
@@ -225,10 +233,16 @@ unsigned int x86_length_decode(const unsigned char *code, size_t size)
 
 bool x86_is_refused(const unsigned char *code, size_t size)
 {
-	struct insn insn = { .code = cursor_over(code, size, false) };
+	struct insn insn = insn_at(code, size);
 	unsigned int opcode = insn_prefixes(&insn);
+	unsigned int vector = opcode == 0xc5 ? 1 : opcode == 0xc4 ? 2 : opcode == 0x62 ? 3 : 0;
 
-	return !insn.code.bad && (insn.refused || set_has(&one_refused, opcode));
+	if (vector) {
+		insn_skip(&insn, vector);
+		opcode = insn_byte(&insn);
+	}
+	return !insn.code.bad && (insn.refused || set_has(&one_refused, opcode) ||
+				  (vector && (opcode == 0x62 || opcode == 0xd5)));
 }
 
 /* mov %reg,%reg, and lea 0(%reg),%reg of five bytes; @modrm follows the opcode. */
@@ -254,7 +268,7 @@ static bool insn_keeps(struct insn *insn, unsigned int opcode, unsigned int modr
 
 bool x86_is_nop5(const unsigned char *code, size_t size)
 {
-	struct insn insn = { .code = cursor_over(code, size, false) };
+	struct insn insn = insn_at(code, size);
 	unsigned int opcode, rex;
 
 	if (x86_length_decode(code, size) != 5)

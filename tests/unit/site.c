@@ -5,7 +5,9 @@
  */
 #include "usdt/site.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -151,6 +153,21 @@ static void callers(void)
 	CHECK(site_caller(&elf, 0, 1, (char[SITE_OPERAND]){ 0 }), "outside the file");
 }
 
+/* Prefixes are read as far as an instruction can have them, and not to the end of a file. */
+static void refused_instructions(void)
+{
+	unsigned char code[64];
+	struct elf one = { .data = code, .size = sizeof(code), .machine = EM_X86_64,
+			   .is64 = true };
+
+	for (size_t prefixes = 0; prefixes < sizeof(code); prefixes++) {
+		memset(code, 0x66, sizeof(code));
+		code[prefixes] = 0xf4;		/* hlt */
+		CHECK(site_is_refused(&one, 0) == (prefixes < 15), "%zu prefixes", prefixes);
+	}
+	CHECK(!site_is_refused(&one, sizeof(code)), "behind the file");
+}
+
 int main(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -170,5 +187,6 @@ int main(void)
 	RUN(no_calls_found);
 	RUN(member_loads);
 	RUN(callers);
+	RUN(refused_instructions);
 	return check_done();
 }
