@@ -9,6 +9,8 @@
 #define NAME_BYTES	64	/* NAMEDATALEN: of a prepared statement's name, with the NUL */
 #define NO_STATEMENT	0x3030303632	/* SQLSTATE 26000: no such prepared statement */
 #define NO_PORTAL	0x3030303433	/* 34000 */
+#define BAD_TEXT	0x3132303232	/* 22021: invalid in the client's encoding */
+#define BAD_MESSAGE	0x3130503830	/* 08P01: violates the protocol */
 #define EXIT_FATAL	1	/* the status after an error that ends the session */
 #define INIT_PROCESSING	1	/* of ProcessingMode: the session has not begun */
 #define DEST_EXECUTE	3	/* DestRemoteExecute: the result of an Execute message */
@@ -509,6 +511,7 @@ static __attribute__((noinline)) void message_failed(void *ctx, struct session *
 {
 	struct event_statement s = session->s;
 
+	s.head = event_head(EVENT_STATEMENT);	/* user space does not know that of one it added */
 	s.flags = STATEMENT_ERROR | STATEMENT_NO_TEXT | (s.flags & SESSION_UNNAMED);
 	s.start_ns = bpf_ktime_get_ns();
 	s.duration_ns = 0;
@@ -531,7 +534,8 @@ static __attribute__((noinline)) void message_failed(void *ctx, struct session *
  */
 INLINE int postgres_message_fails(void *ctx, struct session *session, __u64 state)
 {
-	if (!session)
+	/* Logical decoding aborts without an error. */
+	if (!session || (__s64)arg_error_index(ctx) < 0)
 		return 0;
 	/* A statement may have been running when tracing began. */
 	if (VALUE(want_statements) &&
@@ -552,17 +556,17 @@ INLINE int postgres_message_fails(void *ctx, struct session *session, __u64 stat
 PROGRAM(failure)
 {
 	struct session *session = session_get(ctx, SESSION_JOINED);
+	__u64 state = postgres_sqlstate(ctx);
 	struct event_statement *s;
-	__u64 state;
 
 	/* While a portal is suspended, the error is that of another message. */
-	state = postgres_sqlstate(ctx);
 	if (!session || !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_PAUSED)
 		return postgres_message_fails(ctx, session, state);
 	s = &session->s;
-	/* Nor is a name that is missing in a Bind or Describe the fault of what is before it. */
+	/* Nor is a message that cannot be read or names nothing the fault of what is before it. */
 	if ((s->completed_ns || s->flags & STATEMENT_PARSED) &&
-	    (state == NO_STATEMENT || state == NO_PORTAL))
+	    (state == NO_STATEMENT || state == NO_PORTAL || state == BAD_TEXT ||
+	     state == BAD_MESSAGE))
 		return postgres_message_fails(ctx, session, state);
 	/* The last failure was none: the name that the application has got since is current. */
 	if (s->flags & STATEMENT_ERROR) {

@@ -173,7 +173,10 @@ static void pgbadger_error(struct output *out, const struct statement *st)
 	pgbadger_line(out, st, "ERROR:  statement failed");
 	if (*st->sqlstate)
 		output_printf(out, " with SQLSTATE %s", st->sqlstate);
-	pgbadger_text(out, st);
+	if (st->no_text)
+		output_char(out, '\n');
+	else
+		pgbadger_text(out, st);
 }
 
 static void pgbadger_statement(struct output *out, const struct statement *st)
@@ -195,6 +198,8 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 	}
 	if (st->failed)
 		pgbadger_error(out, st);
+	if (st->failed && st->no_text)
+		return;
 	pgbadger_line(out, st, "LOG:  duration: ");
 	output_fixed(out, st->duration_ns, 6);
 	output_string(out, st->prepare ? " ms  parse <unnamed>: " : " ms  statement: ");

@@ -14,6 +14,7 @@ from cluster import has_left_cpu, wait_for
 from complaints import Off
 from statements import only, stopped, why_ns, with_tag
 from test_record import Record, replay
+from tool import run
 
 QUERY = "select generate_series(1, 25)"
 HEAD = "x" * 150	# longer than what is compared of a text
@@ -95,6 +96,7 @@ def test_failures_before_a_statement(postgres, tool, tmp_path, way):
         simple(by_hand, "select 1 /* first */")
         by_hand.send(wire.message(b"Q", b"select '\xff'\0"))
         by_hand.until(b"Z")
+        assert b"E" in by_hand.ask(wire.parse("select 4 /* sixth */"), wire.bind(), wire.execute(), wire.parse(b"select '\xff'"))
         assert b"E" in by_hand.ask(wire.bind(name="nosuch"), wire.execute())
         assert b"E" in by_hand.ask(wire.parse("select 2 /* second */"), wire.bind(), wire.execute(), wire.bind(name="nosuch"))
         simple(by_hand, "begin /* third */")
@@ -112,16 +114,40 @@ def test_failures_before_a_statement(postgres, tool, tmp_path, way):
     stopped(traced[0], idle=True)
     logged = oracle.expected(postgres.read_log(offset))
     failed = [one.sqlstate for one in logged if one.text is None]
-    assert sorted(failed) == ["22021", "26000", "26000", "28000", "34000", "3D000", "42883"]
+    assert sorted(failed) == ["22021", "22021", "26000", "26000", "28000", "34000", "3D000", "42883"]
     replayed = [one for one in replay(tmp_path / "all.rec", "-m", "0", "--json") if one["type"] == "statement"]
     for got in traced[0].statements, replayed:
         # Too few for the shares of durations that it asks for.
         complaints = [one for one in oracle.compare(logged, got) if not isinstance(one, Off)]
         assert not complaints, (complaints, traced[0].said())
         assert {one["user"] for one in got if one.get("sqlstate") == "28000"} == {"nobody at all"}, got
+    done = run("replay", tmp_path / "all.rec", "-m", "0", "--format", "pgbadger")
+    assert done.stdout.count("ERROR:  ") == len(failed) and "STATEMENT:  " not in done.stdout and "[no text]" not in done.stdout, done.stdout
+    assert done.stdout.count("LOG:  duration: ") == len(logged) - len(failed), done.stdout
     assert traced[1].stop() == 0
     counted = [one for one in traced[1].objects() if one["type"] == "histogram"]
     assert {one["status"]: one["count"] for one in counted} == {"ok": len(logged) - len(failed), "error": len(failed)}, counted
+
+
+def test_aborts_without_an_error(clusters, tool):
+    """Logical decoding aborts transactions of its own. Called by a message for functions it has no statement, and does not fail."""
+    server = clusters(wal_level="logical")
+    server.psql("select pg_create_logical_replication_slot('slot', 'test_decoding')", "create table changed (n int)",
+                "insert into changed values (1)", "insert into changed values (2)",
+                "create function decoded() returns bigint language sql as "
+                "$$ select count(*) from pg_logical_slot_peek_changes('slot', null, null) $$")
+    number = int(server.psql("select 'decoded'::regproc::oid").stdout)
+    traced, by_hand = tool("postgres", "-m", "0", "--json", "-p", server.pid), wire.Wire(server, "by hand")
+    offset = server.log_size()
+    simple(by_hand, "select 1 /* before */")
+    by_hand.send(wire.message(b"F", struct.pack("!ihhh", number, 0, 0, 0)))
+    assert b"V" in by_hand.until(b"Z")
+    simple(by_hand, "select 2 /* after */")
+    by_hand.close()
+    server.settle()
+    stopped(traced, idle=True)
+    assert not re.search(rb"\| ERROR", server.read_log(offset))
+    assert [(one["status"], one["query"]) for one in traced.statements] == [("ok", "select 1 /* before */"), ("ok", "select 2 /* after */")]
 
 
 def test_fetches(postgres, tool, by_hand):

@@ -62,7 +62,7 @@ HEAD = re.compile(
 DURATION = re.compile(
     rb"duration: (?P<ms>\d+\.\d+) ms  (?:(?P<simple>statement)|(?P<step>parse|bind|execute fetch from|execute)"
     rb" (?P<name>[^:]*)): (?P<text>.*)", re.S)
-MISSING_NAMES = ("26000", "34000")	# of a prepared statement, a portal
+OF_MESSAGES = ("26000", "34000", "22021", "08P01")	# an unknown name, or what cannot be read: never at a Sync
 FAILURES = (b"ERROR", b"FATAL", b"PANIC")
 ADDITIONS = (b"DETAIL", b"HINT", b"STATEMENT", b"CONTEXT", b"QUERY", b"LOCATION", b"BACKTRACE")
 
@@ -240,7 +240,7 @@ class Session:
 
     def failure_without_text(self, entry):
         last = self.last
-        if (entry.sqlstate not in MISSING_NAMES and last and last.kind == "extended" and last.vxid == entry.vxid
+        if (entry.sqlstate not in OF_MESSAGES and last and last.kind == "extended" and last.vxid == entry.vxid
                 and entry.severity == b"ERROR"):
             # At the Sync: a deferred check, at the commit of the last one.
             last.failed = True
