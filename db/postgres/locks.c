@@ -471,6 +471,7 @@ static int reader_queue(const struct reader *r, const char lock[LOCK_BYTES],
 static void reader_relation(const struct reader *r, uint64_t relation, struct lock_info *info)
 {
 	char bytes[192], row[4 + LOCK_RELATION - 1];
+	const __u32 *tag = info->event.field;
 
 	if (!reader_bytes(r, relation, bytes, sizeof(bytes)))
 		return;
@@ -482,7 +483,8 @@ static void reader_relation(const struct reader *r, uint64_t relation, struct lo
 		    !memchr(row + 4, '\0', sizeof(row) - 4) || !row[4])
 			continue;
 		/* Of another row that the thread has wanted. */
-		if (info->event.field[1] && info->event.field[1] != id)
+		if (tag[1] && (tag[1] != id || info->event.kind >= POSTGRES_LOCK_KINDS ||
+			       strcmp(r->places->kind[info->event.kind], "tuple")))
 			return;
 		info->relation = id;
 		snprintf(info->name, sizeof(info->name), "%s", row + 4);
