@@ -43,7 +43,7 @@ static int writer_bytes(struct writer *w, const uint8_t *data, size_t len)
 /* Overwrite what follows the next block's offset: blocks of the round before the last one. */
 static int writer_clear(struct writer *w)
 {
-	static const uint8_t zeros[4096];
+	uint8_t zeros[4096] = { 0 };
 	uint64_t len;
 	int err = 0;
 
