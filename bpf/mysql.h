@@ -368,6 +368,7 @@ PROGRAM(command_end)
 	if (wants_text) {
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+		stat_command(session, 0);
 		mysql_outcome(ctx, s, now);
 		/* The command failed before the server found the prepared statement. */
 		if (!s->text_len && !(s->flags & SESSION_TEXT))

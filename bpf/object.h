@@ -144,8 +144,10 @@ static __attribute__((noinline)) void object_save(struct session *session)
 		return;
 	if (places->text >= 0 &&
 	    !bpf_probe_read_user(text, sizeof(text),
-				 (const void *)(session->object + places->text)))
+				 (const void *)(session->object + places->text))) {
 		text_copy(session, (const char *)text[0], text[1]);
+		stat_command(session, 0);
+	}
 	s->connection_id = object_connection(session->object, places);
 }
 

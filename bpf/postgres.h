@@ -418,8 +418,10 @@ PROGRAM(activity)
 	 * Copy the text now: the server frees it before the statement ends. It is known if it was
 	 * compared as a whole.
 	 */
-	if (first || !session->s.text_len || session->s.text_len >= VALUE(head_bytes) - 1)
+	if (first || !session->s.text_len || session->s.text_len >= VALUE(head_bytes) - 1) {
 		text_read(session, step.text);
+		stat_command(session, STAT_SKIPPED);
+	}
 	return 0;
 }
 

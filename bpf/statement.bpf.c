@@ -55,6 +55,7 @@ PROGRAM(pair_start)
 	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	text = (const char *)arg_text(ctx);
 	text_read(session, text);
+	stat_command(session, 0);
 	if (!text)
 		s->flags ^= STATEMENT_UNREADABLE | STATEMENT_NO_TEXT;
 	s->connection_id = arg_connection(ctx);

@@ -337,6 +337,8 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 	loop->nap_ms = filter || config->sink.records ? 0 : DRAIN_MS;
 	if (!config->sink.filter.match)
 		config->text_bytes = config->sink.records ? EXPORT_TEXT : OPTION_TEXT_MIN * 4;
+	if (own.by == STAT_BY_COMMAND && config->text_bytes < EXPORT_TEXT)
+		config->text_bytes = EXPORT_TEXT;
 }
 
 static int stat_run(struct loop *loop)

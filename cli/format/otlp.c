@@ -13,9 +13,11 @@
 #include "cli/format/json.h"
 #include "cli/format/uuid.h"
 #include "cli/version.h"
+#include "db/engine.h"
 #include "db/session/breakdown.h"
 #include "host/clock.h"
 #include "host/open.h"
+#include "sql/command.h"
 #include "sql/traceparent.h"
 
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
@@ -165,6 +167,9 @@ void otlp_operation(const struct statement *st, char operation[OTLP_OPERATION + 
 	const char *text = st->span_text;
 	size_t at = text ? skip_ahead(text, st->span_text_len) : 0, n = 0;
 
+	if (text)
+		at += command_skip(st->server->engine ? st->server->engine->dialect :
+					FINGERPRINT_UNKNOWN, text + at, st->span_text_len - at);
 	for (; text && at < st->span_text_len; at++) {
 		char upper = text[at] >= 'a' ? (char)(text[at] - 'a' + 'A') : text[at];
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loader/sys.h"
+#include "sql/command.h"
 
 int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by, struct owners *owners)
 {
@@ -14,19 +15,19 @@ int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by, struc
 	return h->rows ? 0 : -ENOMEM;
 }
 
-/* Copy the first word of @text in lower case, as stat_command() in bpf/ does. */
-static void group_of_command(char group[STAT_GROUP], const char *text, size_t len)
+/* Copy the command in lower case, as stat_command() in bpf/ does. */
+static void group_of_command(const struct statement *s, char group[STAT_GROUP])
 {
+	size_t i = s->text ? command_skip(s->server->engine->dialect, s->text, s->text_len) : 0;
 	size_t n = 0;
 
-	for (size_t i = 0; text && i < len && i < STAT_GROUP + 8 && n < STAT_GROUP - 1; i++) {
-		char c = text[i];
-
-		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
-			group[n++] = (char)(c | 0x20);
-		else if (n || !c || !strchr(" \n\t\r(", c))
+	for (; s->text && i < s->text_len && n < STAT_GROUP - 1; i++) {
+		group[n] = s->text[i] | 0x20;
+		if (group[n] < 'a' || group[n] > 'z')
 			break;
+		n++;
 	}
+	group[n] = '\0';
 }
 
 static void group_of(enum stat_by by, const struct statement *s, char group[STAT_GROUP])
@@ -36,7 +37,7 @@ static void group_of(enum stat_by by, const struct statement *s, char group[STAT
 			   by == STAT_BY_USER ? s->who->user : NULL;
 
 	if (by == STAT_BY_COMMAND)
-		group_of_command(group, s->text, s->text_len);
+		group_of_command(s, group);
 	else if (name)
 		memcpy(group, name, strnlen(name, STAT_GROUP - 1));
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """stat: the histograms that the kernel counts, compared with the server's log and clock, and the client's."""
 
+import collections
 import functools
+import json
 import math
 import os
 import re
@@ -17,7 +19,7 @@ from mariadb import Maria
 from recording_maker import Made
 from replayed import Replayed
 from requirements import need_maria
-from tool import DBSLOWER, Stat, counted, run
+from tool import DBSLOWER, Announced, Stat, counted, run
 
 
 SLEEPS = 20
@@ -82,6 +84,44 @@ def test_by(clusters, stat):
     assert counts("status") == {"ok": 6, "error": 1}
     assert counts("user") == {"postgres": 6, "someone": 1}
     assert counts("db") == {"postgres": 6, "somewhere": 1}
+
+
+# What runs long in a text with several statements.
+TEXTS = {
+    "begin; update plain set n = 1; commit": "update", "BEGIN;\n\tUPDATE plain set n = 2 where n = 1; commit": "update",
+    "start transaction isolation level serializable; delete from plain; rollback": "delete",
+    "savepoint one; insert into plain values (1); release savepoint one": "insert",
+    "set local statement_timeout to 5000; select pg_sleep(0.01)": "select", "begin; set local application_name = 'a;b'; table plain": "set",
+    "begin; reset all; (select 1)": "select", "begin;set local application_name to one; values (1)": "values",
+    "set application_name = $$x;y$$; select 1": "set", 'set application_name to "x;y"; select 1': "set", "begin -- a;b\n; select 1; commit": "begin",
+    "begin /* a;b */; select 1": "begin", "set application_name = E'it\\'s; me'": "set", f"{' ' * 20}select 1": "select",
+    f"begin;\n{' ' * 20}select 1; commit": "select", "savepointx; select 1": "select",
+    "begin": "begin", "begin;": "begin", "commit ;": "commit", "select 1; update plain set n = 3": "select",
+    "set application_name = 'begin; update'": "set", "beginning": "beginning",
+}
+
+
+def test_by_the_command_that_runs(postgres, stat, tool, tmp_path):
+    """Counted in the kernel, and of a recording."""
+    path = str(tmp_path / "file")
+    traced = stat("-p", postgres.pid, "--by", "command", "--json")
+    recorded = tool("record", path, "-m", "0", "-p", postgres.pid, kind=Announced)
+    expected = collections.Counter(TEXTS.values())
+    expected["create"] = 1
+    with postgres.connect() as connection:
+        connection.pgconn.exec_(b"create temp table plain (n int)")
+        for text in TEXTS:
+            inside = text.startswith("savepoint")
+            if inside:
+                connection.pgconn.exec_(b"begin")
+            connection.pgconn.exec_(text.encode())
+            connection.pgconn.exec_(b"rollback")
+            expected["begin"] += inside
+            expected["rollback"] += 1
+    assert counted(traced, "command") == expected, traced.said()
+    assert recorded.stop() == 0, recorded.said()
+    replayed = [json.loads(line) for line in run("replay", path, "stat", "--by", "command", "--json").stdout.splitlines()]
+    assert {one["command"]: one["count"] for one in replayed if one["type"] == "histogram"} == expected
 
 
 FILTERS = {"user": ["--user", "someone"], "db": ["--db", "somewhere"], "local": ["--client", "[local]"], "host": ["--client", "127.0.0.1"],

@@ -9,6 +9,8 @@
 #include "cli/format/openmetrics.h"
 #include "cli/format/otlp_metrics.h"
 #include "db/engine.h"
+#include "db/mysql/probes.h"
+#include "db/postgres/probes.h"
 #include "loader/owners.h"
 #include "tests/unit/check.h"
 
@@ -69,13 +71,39 @@ static void commands(void)
 		{ "Insert into t", "insert" }, { "/* a */ (SELECT 1", "select" }, { "set", "set" },
 		{ "selec", "other" }, { "elect", "other" }, { "1", "other" }, { "", "other" },
 		{ "selectselectselectselect", "other" },
+	}, *const several[][2] = {
+		{ "begin; update t", "update" }, { "BEGIN ; (select 1)", "select" },
+		{ "begin;", "begin" }, { "begin", "begin" }, { "beginx; update", "other" },
+		{ "set a = ?; set b = ?; delete", "delete" }, { "set a = 'b; c'; delete", "set" },
+		{ "set a to \"b;c\"; delete", "set" }, { "set a = $$b;c$$; delete", "set" },
+		{ "begin -- a;delete", "begin" }, { "begin /* a;delete */", "begin" },
+		{ "begin; set a = 1; set b = 2; delete", "set" }, { "commit; begin", "commit" },
+		{ "savepoint a; insert", "insert" }, { "start transaction; truncate", "truncate" },
 	};
+	static const struct server postgres = { .product = "pg", .engine = &engine_postgres };
+	static const struct server maria = { .product = "maria", .engine = &engine_mysql };
 
 	CHECK(!metrics_open(&metrics));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		add(cases[i][0], cases[i][0]);
 		CHECK(!strcmp(last(METRICS_COMMAND), cases[i][1]), "%s: %s", cases[i][0],
 		      last(METRICS_COMMAND));
+	}
+	for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++) {
+		struct statement s = statement(several[i][0], several[i][0]);
+
+		s.server = &postgres;
+		metrics_add(&metrics, &s, 0, NULL);
+		CHECK(!strcmp(last(METRICS_COMMAND), several[i][1]), "%s: %s", several[i][0],
+		      last(METRICS_COMMAND));
+	}
+	/* There, each is a statement of its own, and this is one. */
+	for (int i = 0; i < 1; i++) {
+		struct statement s = statement("begin not atomic select 1; end", "a");
+
+		s.server = &maria;
+		metrics_add(&metrics, &s, 0, NULL);
+		CHECK(!strcmp(last(METRICS_COMMAND), "begin"), "%s", last(METRICS_COMMAND));
 	}
 	metrics_close(&metrics);
 }
