@@ -17,9 +17,8 @@
 
 #include <linux/bpf.h>
 
-#define PROGRAM(name)                                                    \
-	__attribute__((section("prog/" #name), used))                    \
-	int name(__attribute__((unused)) void *ctx)
+#define PROGRAM(name) \
+	__attribute__((used)) int name(__attribute__((unused)) void *ctx)
 #define ARGUMENT(name)	extern __u64 arg_##name(void *ctx)
 #define MAP(name)	extern char name[]
 /* Weak, or clang assumes that the address is not 0. */

@@ -11,6 +11,7 @@
 #ifndef EM_BPF
 #define EM_BPF 247
 #endif
+#define RELOCATION_BYTES	16	/* of an Elf64_Rel */
 #define R_BPF_64_64	1
 #define R_BPF_64_32	10
 #define SUBPROGS_MAX	64
@@ -161,6 +162,23 @@ static int link_address(struct link_state *l, uint32_t at, const struct elf_symb
 	return 0;
 }
 
+/* Return the number of relocations for what is before @offset: the assembler sorts them by that. */
+static size_t relocations_before(struct cursor c, uint64_t offset)
+{
+	size_t first = 0, last = cursor_left(&c) / RELOCATION_BYTES;
+
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+
+		cursor_seek(&c, middle * RELOCATION_BYTES);
+		if (cursor_uint(&c, 8) < offset)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first;
+}
+
 /* Apply the relocations of section @shndx within the function just copied to @start. */
 static int link_relocate(struct link_state *l, uint32_t shndx, const struct elf_symbol *function,
 			 uint32_t start)
@@ -181,13 +199,14 @@ static int link_relocate(struct link_state *l, uint32_t shndx, const struct elf_
 		if (!data)
 			return -ENOEXEC;
 		c = cursor_over(data, size, elf->big_endian);
-		while (!err && cursor_left(&c) >= 16) {
+		cursor_bytes(&c, RELOCATION_BYTES * relocations_before(c, function->value));
+		while (!err && cursor_left(&c) >= RELOCATION_BYTES) {
 			uint64_t offset = cursor_uint(&c, 8), info = cursor_uint(&c, 8);
 			struct elf_symbol symbol;
 			uint32_t at;
 
 			if (offset - function->value >= function->size)
-				continue;
+				break;
 			if (object_symbol(l->object, info >> 32, &symbol))
 				return -ENOEXEC;
 			at = start + (uint32_t)((offset - function->value) / sizeof(*l->insns));
