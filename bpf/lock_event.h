@@ -49,7 +49,8 @@ struct event_lock {
 	__u64 duration_ns;
 	__u64 address;		/* PostgreSQL: of the LOCALLOCK; MySQL: of the THD; 0: unknown */
 	__u64 relation;		/* PostgreSQL: address of the Relation of the row waited for;
-				   MySQL: of the MDL_context that waits for a metadata lock; or 0 */
+				   MySQL: of the MDL_context that waits for a metadata lock;
+				   MariaDB: of the THR_LOCK_DATA that waits for a table; or 0 */
 	__u32 block, offset;	/* PostgreSQL: the row's ctid */
 	__u32 field[4];		/* of the LOCKTAG; with LOCK_LWLOCK [0] is the tranche */
 	__u32 kind, mode;

@@ -9,6 +9,18 @@ ARGUMENT(session);	/* the THD, or 0 */
 ARGUMENT(context);	/* its MDL_context */
 ARGUMENT(error);	/* the number of an error */
 
+/* Registers that a call preserves, or 0. */
+ARGUMENT(kept0);
+ARGUMENT(kept1);
+ARGUMENT(kept2);
+ARGUMENT(kept3);
+ARGUMENT(kept4);
+ARGUMENT(kept5);
+ARGUMENT(kept6);
+ARGUMENT(kept7);
+ARGUMENT(kept8);
+ARGUMENT(kept9);
+
 /* A thread is about to wait for a metadata lock, maybe in several slices. */
 PROGRAM(session_metadata)
 {
@@ -17,6 +29,39 @@ PROGRAM(session_metadata)
 
 	bpf_map_update_elem(rows, &key, &row, BPF_ANY);
 	return 0;
+}
+
+/*
+ * Set the THD of @wait, and in ->relation the address of the THR_LOCK_DATA at @data, if there is
+ * one: include/thr_lock.h of MariaDB. User space verifies it.
+ */
+static __attribute__((noinline)) int wait_for_table(struct event_lock *wait, __u64 data)
+{
+	__u64 words[5], previous, session;	/* owner, next, previous, lock, condition */
+
+	if (bpf_probe_read_user(words, sizeof(words), (const void *)data) || !words[4] ||
+	    bpf_probe_read_user(&previous, sizeof(previous), (const void *)words[2]) ||
+	    previous != data ||
+	    bpf_probe_read_user(&session, sizeof(session), (const void *)(words[0] + 16)))
+		return 0;
+	wait->relation = data;
+	wait->address = session;
+	return 1;
+}
+
+/*
+ * MariaDB announces a wait for a lock of a whole table, as of MyISAM, without saying of whom. The
+ * function that waits has what it waits for in a register.
+ */
+INLINE void wait_find_table(void *ctx, struct event_lock *wait)
+{
+	if (wait_for_table(wait, arg_kept0(ctx)) || wait_for_table(wait, arg_kept1(ctx)) ||
+	    wait_for_table(wait, arg_kept2(ctx)) || wait_for_table(wait, arg_kept3(ctx)) ||
+	    wait_for_table(wait, arg_kept4(ctx)) || wait_for_table(wait, arg_kept5(ctx)) ||
+	    wait_for_table(wait, arg_kept6(ctx)) || wait_for_table(wait, arg_kept7(ctx)) ||
+	    wait_for_table(wait, arg_kept8(ctx)))
+		return;
+	wait_for_table(wait, arg_kept9(ctx));
 }
 
 /* thd_wait_begin(THD *, type): the server announces a wait to its thread scheduler. */
@@ -33,6 +78,8 @@ PROGRAM(session_wait)
 	wait.kind = kind;
 	wait.flags = LOCK_SESSION;
 	wait.address = arg_session(ctx);
+	if (kind == LOCK_WAITS_TABLE && !wait.address)
+		wait_find_table(ctx, &wait);
 	row = bpf_map_lookup_elem(rows, &key);
 	if (row) {
 		if (kind == LOCK_WAITS_METADATA)

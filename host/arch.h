@@ -27,6 +27,7 @@
  * HOST_STACK_REGISTER: the operand that is the stack pointer.
  * HOST_RETURN_ADDRESS: the operand that is the return address at a function's start.
  * HOST_RETURN_BYTES: by which it is higher after a return than at the function's start.
+ * HOST_KEPT(ROW): ROW(n, specification) for n from 0 to 9: registers that a call keeps, or NULL.
  * HOST_JIT_HELPERS: 1 if the kernel's JIT compiler implements some BPF helpers.
  * HOST_OPERAND64, HOST_OPERAND32, HOST_OPERAND_MEMORY: operand NAME of an asm statement that is in
  * a register, as a USDT note has it: 8 bytes, 4 bytes, the memory that it points to.
@@ -46,6 +47,9 @@
 #define HOST_STACK_REGISTER	"%rsp"
 #define HOST_RETURN_ADDRESS	"0(%rsp)"
 #define HOST_RETURN_BYTES	8
+#define HOST_KEPT(ROW) \
+	ROW(0, "8@%rbx") ROW(1, "8@%rbp") ROW(2, "8@%r12") ROW(3, "8@%r13") ROW(4, "8@%r14") \
+	ROW(5, "8@%r15") ROW(6, NULL) ROW(7, NULL) ROW(8, NULL) ROW(9, NULL)
 #define HOST_JIT_HELPERS	0
 #define HOST_OPERAND64(name)	"%[" name "]"
 #define HOST_OPERAND32(name)	"%k[" name "]"
@@ -65,6 +69,9 @@
 #define HOST_STACK_REGISTER	"%sp"
 #define HOST_RETURN_ADDRESS	"%x30"
 #define HOST_RETURN_BYTES	0
+#define HOST_KEPT(ROW) \
+	ROW(0, "8@%x19") ROW(1, "8@%x20") ROW(2, "8@%x21") ROW(3, "8@%x22") ROW(4, "8@%x23") \
+	ROW(5, "8@%x24") ROW(6, "8@%x25") ROW(7, "8@%x26") ROW(8, "8@%x27") ROW(9, "8@%x28")
 #define HOST_JIT_HELPERS	1
 #define HOST_OPERAND64(name)	"%x[" name "]"
 #define HOST_OPERAND32(name)	"%w[" name "]"
@@ -84,6 +91,9 @@
 #define HOST_STACK_REGISTER	"sp"
 #define HOST_RETURN_ADDRESS	"ra"
 #define HOST_RETURN_BYTES	0
+#define HOST_KEPT(ROW) \
+	ROW(0, "8@s1") ROW(1, "8@s2") ROW(2, "8@s3") ROW(3, "8@s4") ROW(4, "8@s5") \
+	ROW(5, "8@s6") ROW(6, "8@s7") ROW(7, "8@s8") ROW(8, "8@s9") ROW(9, "8@s10")
 #define HOST_JIT_HELPERS	1
 #define HOST_OPERAND64(name)	"%[" name "]"
 #define HOST_OPERAND32(name)	"%[" name "]"

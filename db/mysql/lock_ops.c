@@ -3,6 +3,7 @@
 
 #include "db/mysql/locks.h"
 #include "db/mysql/names.h"
+#include "host/arch.h"
 
 /*
  * MySQL and MariaDB notify their thread scheduler of each wait by thd_wait_begin() and
@@ -16,9 +17,11 @@
 	{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)" }, \
 	{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)" }
 
+#define KEPT_REGISTER(n, operand) { .name = "arg_kept" #n, .spec = operand },
+
 #define SESSION_WAIT(symbol) \
 	{ .step = "start", .program = "session_wait", .function = symbol, \
-	  .args = ENGINE_ARGS(TEXT_OF_SESSION, \
+	  .args = ENGINE_ARGS(TEXT_OF_SESSION, HOST_KEPT(KEPT_REGISTER) \
 			      { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }) }
 
 /* THD::raise_condition(): an error of a statement, also one that is handled. */

@@ -6,6 +6,7 @@
 #include "db/mysql/metadata_lock.h"
 #include "db/mysql/options.h"
 #include "db/mysql/row_lock.h"
+#include "db/mysql/table_lock.h"
 #include "host/elf_map.h"
 
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
@@ -66,6 +67,9 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 		owner = lock_reader_owner(&r, event->relation);
 		session = session ? session : owner;
 		err = metadata_lock_read(&r, event->relation, owner, info);
+	} else if (event->kind == LOCK_WAITS_TABLE && event->relation) {
+		err = table_lock_read(&r, event->relation, session, info);
+		session = err ? 0 : session;
 	} else {
 		err = row_lock_read(&r, session, query, info);
 	}

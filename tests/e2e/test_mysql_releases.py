@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What holds for all releases of MySQL and MariaDB, those of other Debian releases, too; with the servers' own words as the oracle."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -424,6 +425,115 @@ def test_who_blocks_whom(server):
         assert before[number][0] - 5 <= shown[number]["duration_ms"] <= after[number][0] + 5
     depths = {int(line[:8]): len(line[9:]) - len(line[9:].lstrip()) for line in tree.splitlines()[1:]}
     assert depths[holds] == depths[sleeps] == 0 < depths[row] and min(depths[alters], depths[user]) > 0, tree
+
+
+TABLE_WAITS = """select id from information_schema.processlist where state = 'Waiting for table level lock' and id = {}"""
+
+
+def test_locks_of_tables(server, tool):
+    """LOCK TABLES is a metadata lock. MyISAM locks whole tables besides; MySQL does not announce these waits."""
+    def start(client, text, waits):
+        thread = threading.Thread(target=client.query, args=(text,))
+        thread.start()
+        started.append(thread)
+        shown = TABLE_WAITS.format(number[client]) if waits else \
+            f"select id from information_schema.processlist where state = 'User sleep' and id = {number[client]}"
+        wait_for(lambda: admin.rows(shown), what=text)
+        time.sleep(0.2)		# it is read during the wait
+
+    def ended():
+        while started:
+            started.pop().join()
+
+    started = []
+    with contextlib.ExitStack() as stack:
+        admin, waits, queues, *readers = (stack.enter_context(server.connect(database="shop")) for _ in range(5))
+        number = {one: int(one.rows("select connection_id()")[0][0]) for one in (waits, queues, *readers)}
+        for text in ("create table plain (n int) engine = myisam", "insert into plain values (1), (2), (3)",
+                     "create table audited (n int) engine = innodb", "create view shown as select n from plain where n > 1",
+                     "create trigger audits after insert on audited for each row update plain set n = 2"):
+            admin.query(text)
+        traced = tool("locks", "mysql", "--json", "-m", "100", "-p", server.pid, kind=Locks)
+        readers[0].query("lock tables plain write")
+        thread = threading.Thread(target=waits.query, args=("update plain set n = 2 /* locked */",))
+        thread.start()
+        wait_for(lambda: admin.rows("select 1 from information_schema.processlist where state = 'Waiting for table metadata lock'"), what="locked")
+        time.sleep(0.3)
+        readers[0].query("unlock tables")
+        thread.join()
+        if server.__class__ is not Mysql9:
+            start(readers[0], "select sleep(0.3) from plain", False)
+            start(waits, "update plain set n = 3 /* one */", True)
+            ended()
+            start(readers[0], "select sleep(0.3) from plain", False)
+            start(readers[1], "select sleep(0.4) from plain", False)
+            start(waits, "update shown set n = 3 /* two */", True)
+            start(queues, "select n from plain /* behind */", True)
+            ended()
+            readers[1].query("begin")
+            readers[1].query("select * from plain")		# has a metadata lock only
+            readers[0].query("lock tables plain read local")
+            start(waits, "insert into audited values (1) /* idle */", True)
+            start(queues, "update plain set n = 5 /* queued */", True)
+            readers[0].query("unlock tables")
+            readers[1].query("commit")
+            ended()
+        traced.ended()
+        for text in ("drop table audited", "drop view shown", "drop table plain"):
+            admin.query(text)
+    found = {re.search(r"/\* (\w+)", one["query"])[1]: one for one in traced.waits}
+    locked = found.pop("locked")
+    assert (locked["lock"], locked["object"], locked["connection_id"]) == ("metadata", "shop.plain", number[waits]), traced.said()
+    assert [one["connection_id"] for one in locked["holders"]] == [number[readers[0]]], traced.said()
+    if server.__class__ is Mysql9:
+        assert not found, traced.said()
+        return
+    queued = {"behind", "queued"}
+    for name, one in found.items():
+        assert (one["lock"], one["object"], one["user"]) == ("table", "shop.plain", "root"), traced.said()
+        assert one["connection_id"] == number[queues if name in queued else waits], traced.said()
+    holders = {name: {(holder["connection_id"], holder["queued"]): holder for holder in one["holders"]} for name, one in found.items()}
+    first, second, wait = ((number[one], False) for one in (*readers, waits))
+    # At the end of a wait behind another one, that has the lock for a moment.
+    assert {name: set(one) - ({wait} if name in queued else set()) for name, one in holders.items()} == {
+        "one": {first}, "two": {first, second}, "behind": {first, second, (wait[0], True)}, "idle": {first},
+        "queued": {first, (wait[0], True)}}, traced.said()
+    assert (holders["one"][first]["running"], holders["one"][first]["query"]) == (True, "select sleep(0.3) from plain"), traced.said()
+    assert not holders["idle"][first]["running"], traced.said()
+
+
+def test_short_waits_for_tables(server, tool):
+    """What is read after a wait is not taken for it: between their updates the clients read another table, in which nothing waits."""
+    def load():
+        with server.connect(database="shop") as client:
+            for _ in range(150):
+                client.query("update plain set n = n + 1")
+                client.query("select sleep(0.002) from other limit 1")
+
+    with server.connect(database="shop") as admin:
+        for name in ("plain", "other"):
+            admin.query(f"create table {name} (n int) engine = myisam")
+            admin.query(f"insert into {name} values (1)")
+        for _ in range(12):
+            admin.query("insert into plain select * from plain")
+        traced = tool("locks", "mysql", "--json", "-m", "0", "-p", server.pid, kind=Locks)
+        threads = [threading.Thread(target=load) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        traced.ended()
+        for name in ("plain", "other"):
+            admin.query(f"drop table {name}")
+    found = [one for one in traced.waits if one["lock"] == "table"]
+    named = [one for one in found if "object" in one]
+    if server.__class__ is Mysql9:
+        assert not found, traced.said()
+        return
+    assert len(named) > 10, f"{len(named)} of {len(found)}"
+    assert {one["object"] for one in named} == {"shop.plain"}, traced.said()
+    texts = {one.get("query") for one in (*found, *(holder for one in found for holder in one.get("holders", ())))}
+    assert texts <= {None, "update plain set n = n + 1"}, traced.said()
 
 
 def running(server, admin):
