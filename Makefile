@@ -76,13 +76,10 @@ CFLAGS_cli/format/field_json := -O2
 CFLAGS_cli/output := -O2
 CFLAGS_loader/ringbuf := -O2
 CFLAGS_loader/perfbuf := -O2
-# On aarch64 the file would exceed its size.
-ifneq ($(ARCH),aarch64)
 CFLAGS_sql/fingerprint := -O2
 CFLAGS_sql/lexer := -O2
 CFLAGS_sql/printer := -O2
 CFLAGS_sql/token := -O2
-endif
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 # noseparate-code: without it x86-64 pads each segment to a page of the file, 8 KiB. common-page-size:
