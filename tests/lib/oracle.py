@@ -211,7 +211,8 @@ class Session:
         if step == "execute fetch from" and self.last and self.last.text == text and self.last.completed:
             self.open = self.last		# its portal was suspended, not completed
             self.open.completed = False
-        if self.open and synced(self.open, entry):
+        # Between a Bind and its Execute is no Sync: VACUUM and REINDEX CONCURRENTLY begin other transactions.
+        if self.open and not step.startswith("execute") and synced(self.open, entry):
             self.end()
         if not self.open:
             self.open = self.start(entry, "extended", text, ms)
