@@ -190,7 +190,7 @@ static void insn_opcode(struct insn *insn, unsigned int opcode)
 	}
 }
 
-/* Skip the prefixes, REX included. Return the opcode byte. */
+/* Skip the prefixes, REX included, in any order. Return the opcode byte. */
 static unsigned int insn_prefixes(struct insn *insn)
 {
 	for (;;) {
@@ -199,20 +199,23 @@ static unsigned int insn_prefixes(struct insn *insn)
 		switch (byte) {
 		case 0x66:
 			insn->narrow = true;
+			insn->wide = false;	/* a REX counts only in front of the opcode */
 			break;
 		case 0x67:
 			insn->short_address = true;
+			insn->wide = false;
 			break;
 		case 0x26: case 0x2e: case 0x36: case 0x3e: case 0xf0:
 			insn->refused = true;
+			insn->wide = false;
 			break;
 		case 0x64: case 0x65: case 0xf2: case 0xf3:
+			insn->wide = false;
 			break;
 		default:
 			if ((byte & 0xf0) != 0x40)
 				return byte;
 			insn->wide = byte & 8;
-			return insn_byte(insn);
 		}
 	}
 }

@@ -107,6 +107,8 @@ static void jump_targets(void)
 		{ "call", EM_X86_64, { 0xe8, 0xfb, 0x0f, 0, 0 }, 5, 0 },
 		{ "mov", EM_X86_64, { 0x89, 0xc0 }, 2, 0 },
 		{ "cmov", EM_X86_64, { 0x0f, 0x44, 0xc0 }, 3, 0 },
+		/* A REX prefix counts only in front of the opcode. */
+		{ "rex.w mov $0x9090,%ax", EM_X86_64, { 0x48, 0x66, 0xb8, 0x90, 0x90 }, 5, 0 },
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++) {
