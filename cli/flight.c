@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -89,6 +90,36 @@ static int flight_pipe(struct flight *flight)
 	return EXIT_FAILED;
 }
 
+/*
+ * Lock the file, so that no other recorder writes to it as long as this process has it open. Where
+ * files cannot be locked, they are not. Nor may others read an existing one, as it gets texts.
+ * Return EXIT_OK or EXIT_FAILED.
+ */
+static int flight_lock(struct flight *flight)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	const char *path = flight->loop->options.file;
+	struct output *err = &flight->loop->err;
+	struct stat st;
+	bool open;
+
+	if (fstat(flight->fd, &st) || !S_ISREG(st.st_mode))
+		return EXIT_OK;
+	open = st.st_mode & S_IRWXO;
+	if (!open && (!fcntl(flight->fd, F_SETLK, &lock) || (errno != EAGAIN && errno != EACCES)))
+		return EXIT_OK;
+	output_string(err, "dbslower: ");
+	escape_terminal(err, path, strlen(path), false);
+	if (open)
+		output_string(err, ": other users may open it; chmod o= it, or specify another "
+			      "file\n");
+	else if (!fcntl(flight->fd, F_GETLK, &lock))
+		output_printf(err, ": process %d records to it; specify another file\n",
+			      lock.l_pid);
+	output_flush(err);
+	return EXIT_FAILED;
+}
+
 int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 {
 	const struct options *options = &loop->options;
@@ -112,7 +143,7 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 		return loop_refuse(loop, &error);
 	}
 	/* Writing to a pipe would wait for its reader, or fail, and a ring cannot be written. */
-	return lseek(flight->fd, 0, SEEK_CUR) < 0 ? flight_pipe(flight) : EXIT_OK;
+	return lseek(flight->fd, 0, SEEK_CUR) < 0 ? flight_pipe(flight) : flight_lock(flight);
 }
 
 int flight_start(struct flight *flight)

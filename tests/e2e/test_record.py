@@ -669,6 +669,28 @@ def test_refuses(tmp_path):
         assert not select.select([reader], [], [], 0)[0]
 
 
+def test_file_of_others(server, tmp_path):
+    """One that other users may open, and one to which another recorder writes: neither is touched."""
+    path = tmp_path / "open.rec"
+    path.write_bytes(b"yesterday")
+    for mode in (0o666, 0o644, 0o604, 0o602):
+        path.chmod(mode)
+        refused(run("record", path, "-p", server.pid, "-d", "1"), "other users may open it; chmod o= it")
+    assert path.read_bytes() == b"yesterday"
+    path.chmod(0o640)
+    with Record(path, "-m", "0", "-p", server.pid) as record:
+        server.psql("select 'the first'")
+        refused(run("record", path, "-p", server.pid, "-d", "1"), f"process {record.pid} records to it")
+        refused(run("record", tmp_path / "other" / ".." / "open.rec", "-p", server.pid, "-d", "1"), "No such file")
+        (tmp_path / "link.rec").symlink_to(path)
+        refused(run("record", tmp_path / "link.rec", "-p", server.pid, "-d", "1"), f"process {record.pid} records to it")
+        server.psql("select 'the last'")
+        assert record.stop() == 0, record.said()
+    assert [one["query"] for one in replay(path, "-m", "0", "--json") if one["type"] == "statement"] == ["select 'the first'", "select 'the last'"]
+    assert run("record", path, "-p", server.pid, "-d", "0.1").returncode == 0
+    assert run("record", "/dev/null", "-p", server.pid, "-d", "0.1").returncode == 0
+
+
 def test_earlier_recording_is_kept_until_tracing_works(server, tmp_path):
     path = tmp_path / "a.rec"
     path.write_bytes(b"yesterday")
