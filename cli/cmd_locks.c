@@ -37,27 +37,28 @@ static void locks_json_sums(struct cmd_locks *cmd)
 {
 	uint64_t wall_ns = loop_wall(&cmd->loop);
 
-	for (size_t i = 0; i < cmd->table.nsums; i++) {
-		const struct locks_sum *sum = &cmd->table.sums[i];
+	for (size_t i = 0; i < cmd->table.sums.n; i++) {
+		const struct locks_sum *sum = &locks_table_sums(&cmd->table)[i];
 		const struct server server =
-			server_set_common(&cmd->loop.banner.servers, sum->engine);
+			server_set_common(&cmd->loop.banner.servers, sum->of.engine);
 
 		locks_json_sum(&cmd->loop.out, sum, wall_ns, &server);
 	}
 }
 
-static void locks_wait(void *arg, const struct lock_wait *wait)
+static bool locks_wait(void *arg, const struct lock_wait *wait)
 {
 	struct cmd_locks *cmd = arg;
 	const struct options *options = &cmd->loop.options;
+	bool room = true;
 
 	if (cmd->loop.done)
-		return;
+		return true;
 	/* A wait shown on request is shown again when it ends. */
 	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
-		locks_graph_add(&cmd->graph, wait);
+		room = locks_graph_add(&cmd->graph, wait);
 	if (own.stat && (!wait->running || cmd->loop.ending)) {
-		locks_table_add(&cmd->table, wait);
+		room &= locks_table_add(&cmd->table, wait);
 	} else {
 		loop_begin_event(&cmd->loop, !wait->running);
 		if (options->json)
@@ -66,6 +67,7 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 			locks_table_wait(&cmd->table, wait);
 	}
 	loop_end_event(&cmd->loop, !wait->running);
+	return room;
 }
 
 static void locks_server(void *arg, const struct server_info *server)
@@ -109,7 +111,7 @@ static int locks_table(struct cmd_locks *cmd)
 		locks_json_sums(cmd);
 	else
 		locks_table_print(&cmd->table);
-	cmd->lines = cmd->table.nsums;
+	cmd->lines = cmd->table.sums.n;
 	return output_flush(&cmd->loop.out);
 }
 
@@ -147,8 +149,6 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 	tracing_summary(loop, summary);
 	summary->printed = own.stat ? cmd->lines : loop->counted;
 	summary->printed_noun = own.stat ? "lines" : NULL;
-	if (loop->ending)
-		summary->lost[LOSS_TABLE_FULL] += cmd->table.unsummed;
 }
 
 /* Open the file of --dot, so that a failure is reported before anything is traced. */
@@ -176,9 +176,8 @@ static int cmd_locks_run(struct loop *loop)
 	loop->nap_ms = NAP_MS;
 	loop->banner.subject = "lock waits";
 	loop->banner.than = " longer than ";
-	cmd->table = (struct locks_table){
-		.out = &loop->out, .wall = loop->options.wall,
-	};
+	locks_table_init(&cmd->table, &loop->out, loop->options.wall);
+	locks_graph_init(&cmd->graph);
 	status = locks_dot(cmd);
 	if (status != EXIT_OK)
 		return status;

@@ -93,20 +93,21 @@ static bool record_statement(void *arg, const struct statement *s)
 	return true;
 }
 
-static void record_wait(void *arg, const struct lock_wait *wait)
+static bool record_wait(void *arg, const struct lock_wait *wait)
 {
 	struct record *record = arg;
 
 	if (record->loop.done)
-		return;
+		return true;
 	if (record->looking) {
 		flight_running(&record->flight, true, wait->start_ns);
-		return;
+		return true;
 	}
 	encode_wait(&record->writer.encode, wait);
 	if (!wait->running)
 		flight_wait(&record->flight, wait->duration_ns);
 	record_full(record);
+	return true;
 }
 
 /* End the current file. Return EXIT_OK or EXIT_FAILED. */

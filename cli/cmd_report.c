@@ -45,13 +45,14 @@ static bool cmd_report_statement(void *arg, const struct statement *statement)
 	return true;
 }
 
-static void cmd_report_wait(void *arg, const struct lock_wait *wait)
+static bool cmd_report_wait(void *arg, const struct lock_wait *wait)
 {
 	const struct cmd_report *cmd = arg;
 	struct lock_wait w = *wait;
 
 	w.wall_ns = cmd_report_time(cmd, w.start_ns, w.wall_ns);
 	report_wait(cmd->report, &w);
+	return true;
 }
 
 static void cmd_report_server(void *arg, const struct server_info *server)

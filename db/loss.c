@@ -16,12 +16,17 @@ void loss_count(struct summary *summary, const struct runtime *rt, uint32_t firs
 			summary->lost[i] += runtime_counter(rt, first + loss_rows[i].counter);
 }
 
+void loss_add(struct summary *summary, const struct owners *owners)
+{
+	for (size_t i = 0; i < LOSSES; i++)
+		if (loss_rows[i].counter)
+			summary->lost[i] += owners->lost_sum[loss_rows[i].counter];
+}
+
 void loss_read(struct summary *summary, const struct runtime *rt)
 {
 	loss_count(summary, rt, 0);
-	for (size_t i = 0; i < LOSSES; i++)
-		if (loss_rows[i].counter)
-			summary->lost[i] += rt->owners->lost_sum[loss_rows[i].counter];
+	loss_add(summary, rt->owners);
 	owners_report(rt->owners, &summary->users);
 	owners_report_files(rt->owners, &summary->servers);
 }

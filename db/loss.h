@@ -70,6 +70,9 @@ struct summary {
 /* Add what the programs of @rt count from counter @first on: 0 or LOCK_COUNTERS. */
 void loss_count(struct summary *summary, const struct runtime *rt, uint32_t first);
 
+/* Add what is counted in user space. */
+void loss_add(struct summary *summary, const struct owners *owners);
+
 /* Add those of statements and what is counted in user space, and by whom all is. */
 void loss_read(struct summary *summary, const struct runtime *rt);
 

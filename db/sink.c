@@ -148,7 +148,8 @@ void sink_wait(struct sink *sink, const struct lock_wait *wait)
 		return;
 	if (sink->config.redact && wait->info)
 		shown.info = sink_redact_wait(sink, wait->info, wait->server->engine->dialect);
-	sink->config.wait(sink->config.arg, &shown);
+	if (!sink->config.wait(sink->config.arg, &shown))
+		owners_lost(sink->config.owners, wait->event->head.owner, LOST_TABLE_FULL, 1);
 }
 
 bool sink_session(const struct sink_config *config, struct ps_session *session)

@@ -28,12 +28,12 @@ struct sink_config {
 	enum stat_by stat_by;
 	bool stat_waits;		/* count those of ->waits of statements instead */
 	bool records;			/* with ->stat_unit_ns: show statements as well */
-	struct owners *owners;		/* of the histogram, see there */
+	struct owners *owners;		/* what has no room is their loss */
 	void *arg;
 	/* Called for each statement or transaction. Return whether it was shown. */
 	bool (*statement)(void *arg, const struct statement *statement);
-	/* Called for each lock wait; NULL if there are none. */
-	void (*wait)(void *arg, const struct lock_wait *wait);
+	/* Called for each lock wait; NULL if there are none. Return false if there is no room. */
+	bool (*wait)(void *arg, const struct lock_wait *wait);
 };
 
 /* Closed if all zero. */

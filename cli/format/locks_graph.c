@@ -2,76 +2,72 @@
 #include "cli/format/locks_graph.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/format/escape.h"
 
-static void add_node(struct locks_graph *graph, const struct lock_backend *backend)
+void locks_graph_init(struct locks_graph *graph)
 {
-	struct locks_node *node = graph->nodes;
+	*graph = (struct locks_graph){
+		.edges.size = sizeof(struct locks_edge),
+		.edges.key_size = sizeof(struct locks_edge_key),
+		.nodes.size = sizeof(struct locks_node), .nodes.key_size = sizeof(uint64_t),
+	};
+}
 
-	for (size_t i = 0; i < graph->nnodes && node->id != locks_backend_id(backend); i++)
-		node++;
-	if (!graph->nnodes || node == graph->nodes + graph->nnodes) {
-		node = locks_rows_grow(graph->nodes, graph->nnodes, sizeof(*node));
-		if (!node)
-			return;
-		graph->nodes = node;
-		node += graph->nnodes++;
-		*node = (struct locks_node){ .id = locks_backend_id(backend),
-					     .connection = backend->connection };
-	}
+static bool add_node(struct locks_graph *graph, const struct lock_backend *backend, uint32_t owner)
+{
+	uint64_t id = locks_backend_id(backend);
+	struct locks_node *node = locks_rows_get(&graph->nodes, &id, owner);
+
+	if (!node)
+		return false;
+	node->connection = backend->connection;
 	node->idle = backend->idle;
 	if (!backend->text)
-		return;
+		return true;
 	node->len = backend->len < sizeof(node->text) ? backend->len : sizeof(node->text);
 	memcpy(node->text, backend->text, node->len);
+	return true;
 }
 
-static void add_edge(struct locks_graph *graph, const struct locks_edge *edge)
+static bool add_edge(struct locks_graph *graph, const struct locks_edge_key *of,
+		     const struct lock_wait *wait, uint64_t ns)
 {
-	struct locks_edge *to = graph->edges;
+	struct locks_edge *edge = locks_rows_get(&graph->edges, of, wait->event->head.owner);
 
-	for (size_t i = 0; i < graph->nedges; i++, to++)
-		if (to->id == edge->id && to->holder == edge->holder &&
-		    to->mode == edge->mode && to->queued == edge->queued &&
-		    !strcmp(to->object, edge->object))
-			break;
-	if (!graph->nedges || to == graph->edges + graph->nedges) {
-		to = locks_rows_grow(graph->edges, graph->nedges, sizeof(*to));
-		if (!to)
-			return;
-		graph->edges = to;
-		to[graph->nedges++] = *edge;
-		return;
-	}
-	to->waits++;
-	to->total_ns += edge->total_ns;
-	to->deadlock |= edge->deadlock;
+	if (!edge)
+		return false;
+	edge->waits++;
+	edge->total_ns += ns;
+	edge->deadlock |= !!(wait->event->flags & LOCK_DEADLOCK);
+	return true;
 }
 
-void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
+bool locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
 {
-	struct locks_edge edge = {
-		.mode = locks_wait_mode(wait->server->engine, wait->event),
-		.deadlock = wait->event->flags & LOCK_DEADLOCK, .waits = 1,
-	};
+	uint32_t owner = wait->event->head.owner;
 	char object[LOCKS_OBJECT - 32];
+	struct locks_edge_key of;
+	bool room;
 
 	if (!wait->info)
-		return;
+		return true;
+	memset(&of, 0, sizeof(of));
+	of.mode = locks_wait_mode(wait->server->engine, wait->event);
 	locks_wait_object(wait, true, object, sizeof(object));
-	snprintf(edge.object, sizeof(edge.object), "%s %s", wait->kind, object);
-	edge.id = locks_backend_id(&wait->info->self);
-	add_node(graph, &wait->info->self);
-	for (unsigned int i = 0; i < wait->info->nholders; i++) {
-		edge.holder = locks_backend_id(&wait->info->holders[i]);
-		edge.queued = wait->info->holders[i].queued;
-		edge.total_ns = wait->info->holders[i].blocked_ns;
-		add_node(graph, &wait->info->holders[i]);
-		add_edge(graph, &edge);
+	snprintf(of.object, sizeof(of.object), "%s %s", wait->kind, object);
+	of.id = locks_backend_id(&wait->info->self);
+	room = add_node(graph, &wait->info->self, owner);
+	for (unsigned int i = 0; room && i < wait->info->nholders; i++) {
+		const struct lock_backend *holder = &wait->info->holders[i];
+
+		of.holder = locks_backend_id(holder);
+		of.queued = holder->queued;
+		room = add_node(graph, holder, owner) &&
+		       add_edge(graph, &of, wait, holder->blocked_ns);
 	}
+	return room;
 }
 
 static void print_node(struct output *out, const struct locks_node *node)
@@ -90,31 +86,33 @@ static void print_node(struct output *out, const struct locks_node *node)
 
 static void print_edge(struct output *out, const struct locks_edge *edge)
 {
-	output_printf(out, "\t\"%llu\" -> \"%llu\" [label=\"", (unsigned long long)edge->id,
-		      (unsigned long long)edge->holder);
-	escape_json(out, edge->object, strlen(edge->object), false);
-	output_printf(out, "\\n%s%s", edge->mode, *edge->mode ? "\\n" : "");
+	output_printf(out, "\t\"%llu\" -> \"%llu\" [label=\"", (unsigned long long)edge->of.id,
+		      (unsigned long long)edge->of.holder);
+	escape_json(out, edge->of.object, strlen(edge->of.object), false);
+	output_printf(out, "\\n%s%s", edge->of.mode, *edge->of.mode ? "\\n" : "");
 	output_fixed(out, edge->total_ns / 1000, 3);
 	output_string(out, " ms");
 	if (edge->waits > 1)
 		output_printf(out, " in %llu waits", (unsigned long long)edge->waits);
-	output_string(out, edge->queued ? "\", style=dashed" : "\"");
+	output_string(out, edge->of.queued ? "\", style=dashed" : "\"");
 	output_string(out, edge->deadlock ? ", color=red];\n" : "];\n");
 }
 
 void locks_graph_print(const struct locks_graph *graph, struct output *out)
 {
+	const struct locks_node *nodes = graph->nodes.row;
+	const struct locks_edge *edges = graph->edges.row;
+
 	output_string(out, "digraph locks {\n\trankdir=LR;\n\tnode [shape=box];\n");
-	for (size_t i = 0; i < graph->nnodes; i++)
-		print_node(out, &graph->nodes[i]);
-	for (size_t i = 0; i < graph->nedges; i++)
-		print_edge(out, &graph->edges[i]);
+	for (size_t i = 0; i < graph->nodes.n; i++)
+		print_node(out, &nodes[i]);
+	for (size_t i = 0; i < graph->edges.n; i++)
+		print_edge(out, &edges[i]);
 	output_string(out, "}\n");
 }
 
 void locks_graph_free(struct locks_graph *graph)
 {
-	free(graph->edges);
-	free(graph->nodes);
-	*graph = (struct locks_graph){ .edges = NULL };
+	locks_rows_free(&graph->edges);
+	locks_rows_free(&graph->nodes);
 }

@@ -3,15 +3,19 @@
 #ifndef CLI_FORMAT_LOCKS_GRAPH_H
 #define CLI_FORMAT_LOCKS_GRAPH_H
 
+#include "cli/format/locks_rows.h"
 #include "cli/format/locks_wait.h"
 #include "cli/output.h"
 
 /* The waits of one backend for another, for one object in one mode. */
 struct locks_edge {
-	uint64_t id, holder;		/* holder 0: a prepared transaction */
-	bool queued, deadlock;
-	char object[LOCKS_OBJECT];	/* foreign bytes */
-	const char *mode;
+	struct locks_edge_key {
+		uint64_t id, holder;	/* holder 0: a prepared transaction */
+		uint64_t queued;
+		const char *mode;
+		char object[LOCKS_OBJECT];	/* foreign bytes, and zeros */
+	} of;
+	bool deadlock;
 	uint64_t waits, total_ns;
 };
 
@@ -24,15 +28,15 @@ struct locks_node {
 	size_t len;
 };
 
-/* All zero: empty. Owns the arrays. */
 struct locks_graph {
-	struct locks_edge *edges;
-	struct locks_node *nodes;
-	size_t nedges, nnodes;
+	struct locks_rows edges, nodes;
 };
 
-/* Add a wait. Ignore it if its backends are unknown or if there is no room. */
-void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait);
+/* Start an empty graph. */
+void locks_graph_init(struct locks_graph *graph);
+
+/* Add a wait, unless its backends are unknown. Return false if there is no room for it. */
+bool locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait);
 
 /* Append the graph in the DOT language of Graphviz. */
 void locks_graph_print(const struct locks_graph *graph, struct output *out);

@@ -106,9 +106,9 @@ void locks_json_sum(struct output *out, const struct locks_sum *sum, uint64_t wa
 		    const struct server *server)
 {
 	json_head(out, "{\"type\":\"lock_stat\",\"time\":\"", wall_ns, server);
-	json_known(out, ",\"lock\":\"", sum->kind);
-	json_known(out, ",\"object\":\"", sum->object);
-	json_known(out, ",\"mode\":\"", sum->mode);
+	json_known(out, ",\"lock\":\"", sum->of.kind);
+	json_known(out, ",\"object\":\"", sum->of.object);
+	json_known(out, ",\"mode\":\"", sum->of.mode);
 	json_number(out, ",\"waits\":", sum->waits);
 	json_number(out, ",\"failed\":", sum->failed);
 	json_number(out, ",\"deadlocks\":", sum->deadlocks);

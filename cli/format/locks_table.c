@@ -127,45 +127,35 @@ void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 		show_cycle(out, wait);
 }
 
-static void sums_add(struct locks_table *table, const struct locks_sum *sum)
+void locks_table_init(struct locks_table *table, struct output *out, bool wall)
 {
-	struct locks_sum *to = table->sums, *more;
-
-	for (size_t i = 0; i < table->nsums; i++, to++)
-		if (to->mode == sum->mode && to->engine == sum->engine &&
-		    !strcmp(to->object, sum->object) && !strcmp(to->kind, sum->kind))
-			break;
-	if (!table->nsums || to == table->sums + table->nsums) {
-		more = locks_rows_grow(table->sums, table->nsums, sizeof(*more));
-		if (!more) {
-			table->unsummed += sum->waits;
-			return;
-		}
-		table->sums = more;
-		more[table->nsums++] = *sum;
-		return;
-	}
-	to->waits += sum->waits;
-	to->failed += sum->failed;
-	to->deadlocks += sum->deadlocks;
-	to->total_ns += sum->total_ns;
-	to->max_ns = to->max_ns > sum->max_ns ? to->max_ns : sum->max_ns;
+	*table = (struct locks_table){
+		.out = out, .wall = wall, .sums.size = sizeof(struct locks_sum),
+		.sums.key_size = sizeof(struct locks_sum_key),
+	};
 }
 
-void locks_table_add(struct locks_table *table, const struct lock_wait *wait)
+bool locks_table_add(struct locks_table *table, const struct lock_wait *wait)
 {
 	const struct event_lock *event = wait->event;
-	struct locks_sum sum = {
-		.engine = wait->server->engine->name,
-		.mode = locks_wait_mode(wait->server->engine, event),
-		.waits = 1, .failed = !!(event->flags & LOCK_FAILED),
-		.deadlocks = !!(event->flags & LOCK_DEADLOCK),
-		.total_ns = wait->duration_ns, .max_ns = wait->duration_ns,
-	};
+	struct locks_sum_key key;
+	struct locks_sum *sum;
 
-	snprintf(sum.kind, sizeof(sum.kind), "%s", *wait->kind ? wait->kind : "lock");
-	locks_wait_object(wait, false, sum.object, sizeof(sum.object));
-	sums_add(table, &sum);
+	memset(&key, 0, sizeof(key));
+	key.engine = wait->server->engine->name;
+	key.mode = locks_wait_mode(wait->server->engine, event);
+	snprintf(key.kind, sizeof(key.kind), "%s", *wait->kind ? wait->kind : "lock");
+	locks_wait_object(wait, false, key.object, sizeof(key.object));
+	sum = locks_rows_get(&table->sums, &key, event->head.owner);
+	if (!sum)
+		return false;
+	sum->waits++;
+	sum->failed += !!(event->flags & LOCK_FAILED);
+	sum->deadlocks += !!(event->flags & LOCK_DEADLOCK);
+	sum->total_ns += wait->duration_ns;
+	if (sum->max_ns < wait->duration_ns)
+		sum->max_ns = wait->duration_ns;
+	return true;
 }
 
 static int sum_compare(const void *pa, const void *pb)
@@ -175,9 +165,9 @@ static int sum_compare(const void *pa, const void *pb)
 
 	if (a->total_ns != b->total_ns)
 		return a->total_ns > b->total_ns ? -1 : 1;
-	order = strcmp(a->kind, b->kind);
-	order = order ? order : strcmp(a->object, b->object);
-	return order ? order : strcmp(a->mode, b->mode);
+	order = strcmp(a->of.kind, b->of.kind);
+	order = order ? order : strcmp(a->of.object, b->of.object);
+	return order ? order : strcmp(a->of.mode, b->of.mode);
 }
 
 static void show_ms(struct output *out, uint64_t ns)
@@ -197,8 +187,8 @@ static void show_sum(struct output *out, const struct locks_sum *sum)
 	show_ms(out, sum->total_ns);
 	show_ms(out, sum->total_ns / sum->waits);
 	show_ms(out, sum->max_ns);
-	output_printf(out, "%-24s ", sum->mode);
-	snprintf(lock, sizeof(lock), "%s %s", sum->kind, sum->object);
+	output_printf(out, "%-24s ", sum->of.mode);
+	snprintf(lock, sizeof(lock), "%s %s", sum->of.kind, sum->of.object);
 	escape_terminal(out, lock, strlen(lock), false);
 	output_char(out, '\n');
 }
@@ -207,36 +197,41 @@ void locks_table_add_lwlocks(struct locks_table *table, const struct lwlock_coun
 {
 	for (size_t i = 0; i < n; i++) {
 		struct event_lock event = { .flags = LOCK_LWLOCK, .mode = counts[i].mode };
-		struct locks_sum sum = {
-			.engine = counts[i].engine->name, .kind = "lwlock",
-			.mode = locks_wait_mode(counts[i].engine, &event),
-			.waits = counts[i].sum.count, .total_ns = counts[i].sum.total_ns,
-			.max_ns = counts[i].sum.max_ns,
-		};
+		struct locks_sum_key key;
+		struct locks_sum *sum;
 
-		snprintf(sum.object, sizeof(sum.object), "%s", counts[i].name);
-		if (sum.waits)
-			sums_add(table, &sum);
+		if (!counts[i].sum.count)
+			continue;
+		memset(&key, 0, sizeof(key));
+		key.engine = counts[i].engine->name;
+		key.mode = locks_wait_mode(counts[i].engine, &event);
+		snprintf(key.kind, sizeof(key.kind), "lwlock");
+		snprintf(key.object, sizeof(key.object), "%s", counts[i].name);
+		sum = locks_rows_get(&table->sums, &key, LOCKS_NO_OWNER);
+		if (!sum)
+			return;
+		sum->waits += counts[i].sum.count;
+		sum->total_ns += counts[i].sum.total_ns;
+		if (sum->max_ns < counts[i].sum.max_ns)
+			sum->max_ns = counts[i].sum.max_ns;
 	}
 }
 
 void locks_table_sort(struct locks_table *table)
 {
-	if (table->nsums)
-		qsort(table->sums, table->nsums, sizeof(*table->sums), sum_compare);
+	if (table->sums.n)
+		qsort(table->sums.row, table->sums.n, sizeof(struct locks_sum), sum_compare);
 }
 
 void locks_table_print(const struct locks_table *table)
 {
 	output_printf(table->out, "%8s %7s %9s %12s %12s %12s %-24s %s\n", "WAITS", "FAILED",
 		      "DEADLOCKS", "TOTAL(ms)", "MEAN(ms)", "MAX(ms)", "MODE", "LOCK");
-	for (size_t i = 0; i < table->nsums; i++)
-		show_sum(table->out, &table->sums[i]);
+	for (size_t i = 0; i < table->sums.n; i++)
+		show_sum(table->out, &locks_table_sums(table)[i]);
 }
 
 void locks_table_free(struct locks_table *table)
 {
-	free(table->sums);
-	table->sums = NULL;
-	table->nsums = 0;
+	locks_rows_free(&table->sums);
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/format/locks_wait.h"
 
-#include <stdlib.h>
-
 #include "db/locks/ops.h"
-
-#define ROWS_MAX	65536
 
 const char *locks_wait_mode(const struct engine *engine, const struct event_lock *event)
 {
@@ -40,12 +36,4 @@ void locks_wait_object(const struct lock_wait *wait, bool each, char *to, size_t
 uint64_t locks_backend_id(const struct lock_backend *backend)
 {
 	return backend->connection ? backend->connection : backend->pid;
-}
-
-/* The capacity is the next power of two, so it changes only when @n is one. */
-void *locks_rows_grow(void *rows, size_t n, size_t size)
-{
-	if (n & (n - 1))
-		return rows;
-	return n >= ROWS_MAX ? NULL : realloc(rows, (n ? n * 2 : 1) * size);
 }

@@ -22,10 +22,4 @@ void locks_wait_object(const struct lock_wait *wait, bool each, char *to, size_t
 /* Return the id that users know a backend by: its connection, else its PID. 0: it has none. */
 uint64_t locks_backend_id(const struct lock_backend *backend);
 
-/*
- * Return the array @rows, owned, of @n rows of @size bytes with room for another one. NULL if there
- * is no memory or the limit is reached; then @rows is still valid.
- */
-void *locks_rows_grow(void *rows, size_t n, size_t size);
-
 #endif

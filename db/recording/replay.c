@@ -399,6 +399,7 @@ void replay_summary(const struct replay *r, struct summary *summary, bool waits)
 {
 	*summary = waits ? r->waits : r->statements;
 	summary->statements = r->seen;
+	loss_add(summary, r->owners);
 	if (waits)
 		return;
 	/* Of texts, what is shown here counts, not what the recorder has shown. */

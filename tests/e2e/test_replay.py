@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 
@@ -28,6 +29,7 @@ from tool import DBSLOWER, ROOT, TESTS, parsed, refused, run
 OLD = os.path.join(TESTS, "data", "recordings")
 PARENT = (b"0af7651916cd43dd8448eb211c80319c", b"b7ad6b7169203331", 1)
 VALUES = ("--why", "--use", "--phases")
+LOCKS, SHARE = 60_000, 49_152
 
 
 def make(layout=LAYOUT, extra=()):
@@ -443,6 +445,26 @@ def test_top(recorded):
     assert sum(one["total_ms"] for one in groups) == pytest.approx(sum(one["duration_ms"] for one in recorded.statements))
     (small,) = [one for one in groups if "small" in one.get("fingerprint", "")]
     assert small["calls"] == 30 and small["rows"] == 30
+
+
+def test_more_locks_than_rows(tmp_path):
+    """A user has three quarters of a table; what finds no room there is counted, once, and takes no longer than the rest."""
+    made = Made()
+    session = made.session(made.server("postgresql"), user="app", database="shop")
+    for n in range(LOCKS):
+        made.wait(session, ms=2, tag=(5, n + 1, 0, 0), holders=[holder(pid=100000 + n)])
+    made.save(tmp_path / "locks.rec")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = run("replay", tmp_path / "locks.rec", "locks", "--stat", "--json", "--dot", tmp_path / "graph.dot")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - spent
+    assert done.returncode == 0 and spent < 20, (spent, done.stderr)	# it was 60 s
+    objects = [json.loads(line) for line in done.stdout.splitlines()]
+    sums = [one for one in objects if one["type"] == "lock_stat"]
+    assert len(sums) == SHARE and len({one["object"] for one in sums}) == SHARE and {one["waits"] for one in sums} == {1}
+    # The graph has the one who waits, too.
+    assert objects[-1]["lost"]["table_full"] == LOCKS - SHARE + 1, done.stderr
+    nodes = re.findall(r'^\t"(\d+)" \[', (tmp_path / "graph.dot").read_text(), re.M)
+    assert len(nodes) == len(set(nodes)) == SHARE
 
 
 @pytest.mark.parametrize("by", ["command", "db", "user"])

@@ -173,7 +173,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, file, file_len, 0) != (ssize_t)file_len)
 		abort();
-	table = (struct locks_table){ .out = &out, .start_ns = choices };
+	locks_table_init(&table, &out, false);
+	table.start_ns = choices;
 	if (!reader_open(&reader, fd)) {
 		read_all(&reader);
 		reader_seek(&reader, choices);

@@ -252,7 +252,7 @@ static bool has_text(const struct lock_backend *backend, const char *text)
 static unsigned int shown;
 
 /* Check a wait that is shown; @arg: the name of its object. */
-static void show_redacted(void *arg, const struct lock_wait *wait)
+static bool show_redacted(void *arg, const struct lock_wait *wait)
 {
 	const struct lock_info *info = wait->info;
 
@@ -265,6 +265,7 @@ static void show_redacted(void *arg, const struct lock_wait *wait)
 	/* It has ended, and may have failed as a string had no end. */
 	CHECK(has_text(&info->holders[2], "select ?"), "%.*s", (int)info->holders[2].len,
 	      info->holders[2].text);
+	return true;
 }
 
 /* The name of a user lock is a literal. What is redacted is a copy. */
