@@ -232,7 +232,7 @@ struct stat_key {
 
 /* Maps "slot_sessions" and "sessions": a session, see bpf/session.h. */
 struct session {
-	char group[STAT_GROUP];	/* but with STAT_BY_ALL and STAT_BY_STATUS */
+	char group[STAT_GROUP];	/* unused with STAT_BY_ALL and STAT_BY_STATUS */
 	__u64 object;		/* the server's session object; 0: the session is a thread */
 	/* PostgreSQL: the text's address in the first and the last step; the latter's caller */
 	__u64 first_at, text_at, caller;

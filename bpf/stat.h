@@ -12,7 +12,7 @@ CONSTANT(threshold_ns);
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
 
-#define STAT_BLANKS	24	/* characters before a word that are skipped, at most */
+#define STAT_BLANKS	24	/* blanks before a word, at most, below 32 */
 #define STAT_SKIPPED	2	/* PostgreSQL: statements before the one that counts, at most, .. */
 #define STAT_AHEAD	48	/* .. and bytes of each, below 64 */
 

@@ -91,11 +91,11 @@ static int flight_pipe(struct flight *flight)
 }
 
 /*
- * Lock the file, so that no other recorder writes to it as long as this process has it open. Where
- * files cannot be locked, they are not. Nor may others read an existing one, as it gets texts.
- * Return EXIT_OK or EXIT_FAILED.
+ * Refuse a file that other users may open, as it gets texts. Lock it, so that no other recorder
+ * writes to it as long as this process has it open, where files can be locked. Return EXIT_OK or
+ * EXIT_FAILED.
  */
-static int flight_lock(struct flight *flight)
+static int flight_take(struct flight *flight)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	const char *path = flight->loop->options.file;
@@ -113,9 +113,11 @@ static int flight_lock(struct flight *flight)
 	if (open)
 		output_string(err, ": other users may open it; chmod o= it, or specify another "
 			      "file\n");
-	else if (!fcntl(flight->fd, F_GETLK, &lock))
+	else if (!fcntl(flight->fd, F_GETLK, &lock) && lock.l_type != F_UNLCK && lock.l_pid > 0)
 		output_printf(err, ": process %d records to it; specify another file\n",
 			      lock.l_pid);
+	else
+		output_string(err, ": another process has locked it; specify another file\n");
 	output_flush(err);
 	return EXIT_FAILED;
 }
@@ -143,7 +145,7 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 		return loop_refuse(loop, &error);
 	}
 	/* Writing to a pipe would wait for its reader, or fail, and a ring cannot be written. */
-	return lseek(flight->fd, 0, SEEK_CUR) < 0 ? flight_pipe(flight) : flight_lock(flight);
+	return lseek(flight->fd, 0, SEEK_CUR) < 0 ? flight_pipe(flight) : flight_take(flight);
 }
 
 int flight_start(struct flight *flight)

@@ -195,28 +195,26 @@ static unsigned int insn_prefixes(struct insn *insn)
 {
 	for (;;) {
 		unsigned int byte = insn_byte(insn);
+		bool rex = (byte & 0xf0) == 0x40;
 
 		switch (byte) {
 		case 0x66:
 			insn->narrow = true;
-			insn->wide = false;	/* a REX counts only in front of the opcode */
 			break;
 		case 0x67:
 			insn->short_address = true;
-			insn->wide = false;
 			break;
 		case 0x26: case 0x2e: case 0x36: case 0x3e: case 0xf0:
 			insn->refused = true;
-			insn->wide = false;
 			break;
 		case 0x64: case 0x65: case 0xf2: case 0xf3:
-			insn->wide = false;
 			break;
 		default:
-			if ((byte & 0xf0) != 0x40)
+			if (!rex)
 				return byte;
-			insn->wide = byte & 8;
 		}
+		/* A REX counts only in front of the opcode. */
+		insn->wide = rex && byte & 8;
 	}
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define CONVERSIONS	"%d %u %x %o %p %c and %s"
 #define TOO_MANY	"too many values (maximum 12; a precision and comm count as one more)"
 #define VARIABLES	"arg1 to arg12, retval, pid, tid, uid, comm"

@@ -147,12 +147,13 @@ int table_lock_read(const struct lock_reader *r, uint64_t data, uint64_t session
 		    struct lock_info *info)
 {
 	struct walk walk = { .r = r, .info = info, .keep = true }, again = { .r = r, .info = info };
-	uint64_t words[DATA_WORDS], share;
+	uint64_t words[DATA_WORDS], lock, share;
 
-	if (!lock_reader_bytes(r, data + DATA_LOCK * 8, &info->lock, 8) ||
-	    !reader_data(r, data, info->lock, words) || !words[DATA_CONDITION] ||
+	if (!lock_reader_bytes(r, data + DATA_LOCK * 8, &lock, 8) ||
+	    !reader_data(r, data, lock, words) || !words[DATA_CONDITION] ||
 	    reader_session(r, words) != session)
 		return -ENOENT;
+	info->lock = lock;
 	info->session = session;
 	for (size_t i = DATA_MORE; i < DATA_WORDS && !*info->object; i++)
 		if (lock_reader_bytes(r, words[i], &share, 8))
@@ -164,7 +165,7 @@ int table_lock_read(const struct lock_reader *r, uint64_t data, uint64_t session
 		lock_info_drop(info);
 		info->known = false;
 	}
-	if (reader_data(r, data, info->lock, words) && words[DATA_CONDITION])
+	if (reader_data(r, data, lock, words) && words[DATA_CONDITION])
 		return 0;
 	lock_info_drop(info);
 	*info->object = '\0';

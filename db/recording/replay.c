@@ -159,6 +159,7 @@ void replay_rewind(struct replay *r)
 	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
 	r->seen = 0;
 	memset(r->sink.lost, 0, sizeof(r->sink.lost));
+	memset(r->owners, 0, sizeof(*r->owners));
 	r->ended = r->cut = r->based = false;
 	r->earlier = r->earlier_waits = (struct summary){ .statements = 0 };
 	r->statements = r->waits = r->earlier;

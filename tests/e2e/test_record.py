@@ -6,6 +6,7 @@ The forms of replay are tested in test_replay.py.
 
 import contextlib
 import datetime
+import fcntl
 import itertools
 import json
 import os
@@ -14,6 +15,7 @@ import re
 import select
 import signal
 import stat
+import struct
 import subprocess
 import threading
 import time
@@ -681,7 +683,6 @@ def test_file_of_others(server, tmp_path):
     with Record(path, "-m", "0", "-p", server.pid) as record:
         server.psql("select 'the first'")
         refused(run("record", path, "-p", server.pid, "-d", "1"), f"process {record.pid} records to it")
-        refused(run("record", tmp_path / "other" / ".." / "open.rec", "-p", server.pid, "-d", "1"), "No such file")
         (tmp_path / "link.rec").symlink_to(path)
         refused(run("record", tmp_path / "link.rec", "-p", server.pid, "-d", "1"), f"process {record.pid} records to it")
         server.psql("select 'the last'")
@@ -689,6 +690,9 @@ def test_file_of_others(server, tmp_path):
     assert [one["query"] for one in replay(path, "-m", "0", "--json") if one["type"] == "statement"] == ["select 'the first'", "select 'the last'"]
     assert run("record", path, "-p", server.pid, "-d", "0.1").returncode == 0
     assert run("record", "/dev/null", "-p", server.pid, "-d", "0.1").returncode == 0
+    with open(path, "r+b") as other:	# a lock that is of no process
+        fcntl.fcntl(other, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        refused(run("record", path, "-p", server.pid, "-d", "0.1"), "another process has locked it; specify another file")
 
 
 def test_earlier_recording_is_kept_until_tracing_works(server, tmp_path):
