@@ -12,6 +12,7 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/export.h"
+#include "cli/families.h"
 #include "cli/format/summary.h"
 #include "cli/message.h"
 #include "cli/option/set.h"
@@ -20,7 +21,6 @@
 #include "cli/top/ui.h"
 #include "cli/tracing.h"
 #include "host/clock.h"
-#include "sql/fingerprint.h"
 
 #define REFRESH_NS	2000000000u	/* interactive, default of -i */
 #define SLIDE_MS	20		/* between reads of the keys in a replay */
@@ -41,16 +41,6 @@ struct counts {
 	bool has_bpf;			/* ->bpf_ns is known */
 };
 
-#define FAMILIES	64		/* a power of two */
-
-/* The fingerprint of texts that are alike, see struct statement. */
-struct family {
-	uint64_t alike;			/* 0: unused */
-	enum fingerprint_dialect dialect;
-	uint64_t hash;
-	char fingerprint[TOP_TEXT];
-};
-
 struct cmd_top {
 	struct loop loop;		/* first: callbacks receive it */
 	struct top *groups;		/* to show; interactive: of the current interval */
@@ -61,8 +51,7 @@ struct cmd_top {
 	uint64_t target_ns;		/* to which time of a recording to move */
 	uint64_t since_ns;		/* ->groups have the statements since then */
 	struct top_table table;
-	struct family families[FAMILIES];	/* by ->alike; the last ones */
-	struct family alone;		/* the current text if it is like no other one */
+	struct families families;
 	struct export export;
 };
 
@@ -139,21 +128,6 @@ static void cmd_top_longest(struct top_head *head, const struct statement *state
 	memcpy(one->text, statement->text, one->len);
 }
 
-/* Return the fingerprint of @s, valid until the next call. */
-static const struct family *cmd_top_family(struct cmd_top *top, const struct statement *s)
-{
-	struct family *family = s->alike ? &top->families[s->alike % FAMILIES] : &top->alone;
-
-	if (s->alike && family->alike == s->alike && family->dialect == s->server->engine->dialect)
-		return family;
-	family->alike = s->alike;
-	family->dialect = s->server->engine->dialect;
-	family->hash = fingerprint_make(family->dialect, s->text ? s->text : "",
-					s->text ? s->text_len : 0, s->truncated,
-					family->fingerprint, sizeof(family->fingerprint)).hash;
-	return family;
-}
-
 static bool cmd_top_statement(void *arg, const struct statement *s)
 {
 	struct cmd_top *top = arg;
@@ -174,7 +148,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 			top_table_running(&top->table, s);
 		return true;
 	}
-	family = cmd_top_family(top, s);
+	family = families_find(&top->families, s);
 	call.hash = family->hash;
 	call.fingerprint = family->fingerprint;
 	top_add(top->groups, &call);

@@ -195,10 +195,11 @@ static void show_statement(struct report *r, const struct statement *s, const st
 void report_statement(struct report *r, const struct statement *statement)
 {
 	struct statement s = *statement;
+	const struct family *family;
 	struct top_call call = {
 		.engine = engine_name(r, s.server->product),
-		.fingerprint = r->fingerprint, .database = s.who->database, .text = s.text,
-		.text_len = s.text_len, .text_cut = s.truncated,
+		.database = s.who->database, .text = s.text, .text_len = s.text_len,
+		.text_cut = s.truncated,
 		.rows = s.has_rows ? s.rows : 0, .failed = s.failed, .why = s.why,
 	};
 
@@ -207,9 +208,9 @@ void report_statement(struct report *r, const struct statement *statement)
 		return;
 	s.duration_ns = s.duration_ns < DURATION_MAX ? s.duration_ns : DURATION_MAX;
 	call.duration_ns = s.duration_ns;
-	call.hash = fingerprint_make(s.server->engine->dialect, s.text ? s.text : "",
-				     s.text ? s.text_len : 0, s.truncated, r->fingerprint,
-				     sizeof(r->fingerprint)).hash;
+	family = families_find(&r->families, &s);
+	call.hash = family->hash;
+	call.fingerprint = family->fingerprint;
 	if (r->again) {
 		show_statement(r, &s, &call);
 		return;

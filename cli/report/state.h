@@ -3,6 +3,7 @@
 #ifndef CLI_REPORT_STATE_H
 #define CLI_REPORT_STATE_H
 
+#include "cli/families.h"
 #include "cli/report/axis.h"
 #include "cli/report/kept.h"
 #include "cli/report/marks.h"
@@ -35,7 +36,7 @@ struct report {
 	struct top *all, *rest;		/* in one group: all, those of groups that are not shown */
 	/* Of each column: by the index of the group in ->sorted, or REPORT_GROUPS; NULL: none. */
 	struct top *calls[REPORT_COLUMNS];
-	char fingerprint[TOP_TEXT];	/* scratch */
+	struct families families;
 
 	struct report_longest slowest, longest;
 	struct report_statement statements[REPORT_KEPT];	/* the slowest */
