@@ -143,7 +143,7 @@ static void cmd_report_damage(struct cmd_report *cmd)
 static int cmd_report_write(struct cmd_report *cmd)
 {
 	uint64_t since_ns, until_ns;
-	int status = replay_read_path(cmd->replay, cmd->options.file, 0, &cmd->err), err;
+	int status = replay_read_path(cmd->replay, cmd->options.file, 0, NULL, &cmd->err), err;
 
 	if (status == EXIT_OK)
 		status = replay_times(cmd->replay, &since_ns, &until_ns, &cmd->err);

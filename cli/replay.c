@@ -2,6 +2,7 @@
 #include "cli/replay.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -62,18 +63,30 @@ int replay_open_path(struct replay **replay, const char *path, struct output *er
 	return *replay ? EXIT_OK : message_no_memory();
 }
 
+/* Return whether the loop is to end. */
+static bool recording_stopped(void *arg)
+{
+	const struct loop *loop = arg;
+	struct pollfd stop = { .fd = loop->stop, .events = POLLIN };
+
+	return poll(&stop, 1, 0) > 0;
+}
+
 int replay_read_path(struct replay *replay, const char *path, unsigned int needs,
-		     struct output *err)
+		     struct loop *loop, struct output *err)
 {
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
 	int ret;
 
 	sandbox_enter(needs | SANDBOX_READ, &sandbox);
-	ret = replay_read(replay);
+	ret = replay_read(replay, loop ? recording_stopped : NULL, loop);
 	if (!ret)
 		return EXIT_OK;
-	if (ret == -EPROTONOSUPPORT) {
+	if (ret == -EINTR) {
+		replay_subject(err, path);
+		output_string(err, ": interrupted before its first event\n");
+	} else if (ret == -EPROTONOSUPPORT) {
 		replay_subject(err, path);
 		output_string(err, replay_damage(replay)->unstarted ?
 			      ": the start is missing, and it was written by another version of "
@@ -160,7 +173,7 @@ static int recording_open(struct loop *loop)
 static int recording_read(struct loop *loop, unsigned int needs)
 {
 	const struct replay_info *info = replay_info(state.replay);
-	int status = replay_read_path(state.replay, state.path, needs, &loop->err);
+	int status = replay_read_path(state.replay, state.path, needs, loop, &loop->err);
 
 	if (status != EXIT_OK)
 		return status;
@@ -229,7 +242,7 @@ static int recording_drain(struct loop *loop)
 		recording_time(limit_ns < UINT64_MAX ? limit_ns : state.now_ns);
 		return 100;
 	}
-	if (ret < 0)
+	if (ret < 0 && ret != -EINTR)
 		loop->failed = message_unread(&loop->err, state.path, ret);
 	loop->done = true;
 	return 0;

@@ -17,10 +17,11 @@ int replay_open_path(struct replay **replay, const char *path, struct output *er
 
 /*
  * Drop privileges but for @needs (SANDBOX_*), as a recording may come from anywhere, and then begin
- * to read the one at @path. Return EXIT_OK, or EXIT_FAILED after a message on @err.
+ * to read the one at @path, until @loop is to end; NULL: a signal ends the process. Return EXIT_OK,
+ * or EXIT_FAILED after a message on @err.
  */
 int replay_read_path(struct replay *replay, const char *path, unsigned int needs,
-		     struct output *err);
+		     struct loop *loop, struct output *err);
 
 /*
  * Set *@since_ns and *@until_ns, CLOCK_MONOTONIC of the recording, by the options. Return EXIT_OK,

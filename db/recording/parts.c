@@ -123,10 +123,13 @@ static void server_read(struct decoder *body, struct decode_server *s)
 int decode_add_server(struct decode *d, struct decoder *body)
 {
 	size_t len = (size_t)(body->end - body->at), i = 0;
+	uint32_t crc;
 
 	if (len > SERVER_MAX)
 		return -EBADMSG;
-	while (i < d->nservers && (d->bytes[i].len != len ||
+	/* Most that differ are of one length. */
+	crc = crc32c_of(d->crc, body->at, len);
+	while (i < d->nservers && (d->bytes[i].crc != crc || d->bytes[i].len != len ||
 				   memcmp(d->bytes[i].data, body->at, len)))
 		i++;
 	if (i == d->nservers) {
@@ -137,6 +140,7 @@ int decode_add_server(struct decode *d, struct decoder *body)
 			return -ENOMEM;
 		memcpy(d->bytes[i].data, body->at, len);
 		d->bytes[i].len = len;
+		d->bytes[i].crc = crc;
 		server_read(body, &d->servers[i]);
 		d->nservers++;
 	}

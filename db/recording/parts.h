@@ -63,6 +63,7 @@ struct decode {
 	struct {			/* their bytes in the recording, owned */
 		uint8_t *data;
 		size_t len;
+		uint32_t crc;
 	} bytes[DECODE_SERVERS];
 	size_t nservers;
 	/* The dictionaries of the block; the number of entries so far. */

@@ -11,6 +11,18 @@
 #define BLOCKS_MAX	(1u << 24)
 #define IDS_MAX		16		/* of heads in texts, that are distinguished */
 #define SEARCH_LIMIT	4		/* times the file's bytes that are read for them */
+#define STOP_WORK	(4u << 20)	/* bytes, after which ->stopped is asked */
+#define EVENT_WORK	256		/* cost of a head, or an event beside its text, as bytes */
+
+/* Return whether to stop, asked after @work bytes more. */
+static bool reader_stopped(struct reader *r, uint64_t work)
+{
+	r->work += work;
+	if (r->work < STOP_WORK)
+		return false;
+	r->work = 0;
+	return r->stopped && r->stopped(r->arg);
+}
 
 /* Read @len bytes at @offset. Return 0, or -errno; -ENODATA if the file is shorter. */
 static int reader_bytes(const struct reader *r, void *data, size_t len, uint64_t offset)
@@ -48,6 +60,16 @@ static int reader_add(struct reader *r, const struct recording_block *block)
 	return 0;
 }
 
+/* Return where the bytes from @offset on that are no hole begin; @size: nowhere. */
+static uint64_t reader_data(const struct reader *r, uint64_t offset, uint64_t size)
+{
+	off_t data = lseek(r->fd, (off_t)offset, SEEK_DATA);
+
+	if (data >= 0)
+		return (uint64_t)data;
+	return errno == ENXIO ? size : offset;
+}
+
 /* Bytes of the file that were read to be searched: each only once, whatever they are. */
 struct window {
 	char bytes[SEARCH_BYTES];
@@ -55,31 +77,46 @@ struct window {
 	size_t len;
 };
 
+/* Fill @window with the bytes from @offset on. Return 0 or -errno. */
+static int window_fill(struct window *window, struct reader *r, uint64_t offset, uint64_t size)
+{
+	window->len = size - offset < SEARCH_BYTES ? size - offset : SEARCH_BYTES;
+	window->offset = offset;
+	if (reader_stopped(r, window->len))
+		return -EINTR;
+	return reader_bytes(r, window->bytes, window->len, offset);
+}
+
 /*
- * Return the offset of the next bytes after @offset that may be a head: of a ring, what remains of
- * an overwritten block is in between. @size if there are none.
+ * Move *@offset to the next bytes that may be a head: of a ring, what remains of an overwritten
+ * block is in between. To @size if there are none. Return 0 or -EINTR.
  */
-static uint64_t reader_search(const struct reader *r, uint64_t offset, uint64_t size,
-			      struct window *window)
+static int reader_search(struct reader *r, uint64_t *offset, uint64_t size, struct window *window)
 {
 	const size_t magic = sizeof(RECORDING_MAGIC) - 1;
 	const char *from, *found;
+	uint64_t at = *offset + 1;
 	size_t left;
+	int err;
 
-	for (offset++; offset + magic <= size; offset += left - (magic - 1)) {
-		if (offset < window->offset || offset + magic > window->offset + window->len) {
-			window->len = size - offset < SEARCH_BYTES ? size - offset : SEARCH_BYTES;
-			window->offset = offset;
-			if (reader_bytes(r, window->bytes, window->len, offset))
-				return size;
+	for (*offset = size; at + magic <= size; at += left - (magic - 1)) {
+		if (at < window->offset || at + magic > window->offset + window->len) {
+			at = reader_data(r, at, size);
+			if (at + magic > size)
+				return 0;
+			err = window_fill(window, r, at, size);
+			if (err)
+				return err == -EINTR ? err : 0;
 		}
-		from = window->bytes + (offset - window->offset);
-		left = window->len - (size_t)(offset - window->offset);
+		from = window->bytes + (at - window->offset);
+		left = window->len - (size_t)(at - window->offset);
 		found = memmem(from, left, RECORDING_MAGIC, magic);
-		if (found)
-			return offset + (size_t)(found - from);
+		if (found) {
+			*offset = at + (size_t)(found - from);
+			return 0;
+		}
 	}
-	return size;
+	return 0;
 }
 
 /* Return whether @err means that there is no block, but that the file can be read. */
@@ -92,11 +129,12 @@ static bool is_damage(int err)
  * Read the head at @offset of the @size bytes of the file. Return 0; -EFBIG if it is one whose
  * events end after the file; or another -errno, see is_damage().
  */
-static int reader_head(const struct reader *r, struct recording_block *block, uint64_t offset,
+static int reader_head(struct reader *r, struct recording_block *block, uint64_t offset,
 		       uint64_t size)
 {
 	uint8_t head[RECORDING_HEAD];
-	int err = reader_bytes(r, head, sizeof(head), offset);
+	int err = reader_stopped(r, EVENT_WORK) ? -EINTR :
+		  reader_bytes(r, head, sizeof(head), offset);
 
 	if (!err)
 		err = block_read(&r->crc, block, head);
@@ -106,12 +144,14 @@ static int reader_head(const struct reader *r, struct recording_block *block, ui
 	return block->length > size - offset - sizeof(head) ? -EFBIG : 0;
 }
 
-/* Read the events of @block. Return 0; -EBADMSG if they are damaged; or another -errno. */
+/* Read the events of @block. Return 0; -EBADMSG if they are damaged; -EINTR; or another -errno. */
 static int reader_events(struct reader *r, const struct recording_block *block)
 {
 	uint8_t *events;
 	int err;
 
+	if (reader_stopped(r, block->length))
+		return -EINTR;
 	if (block->length > r->events_room || !r->events) {
 		events = realloc(r->events, block->length + 1);
 		if (!events)
@@ -145,7 +185,9 @@ static int reader_identify(struct reader *r, uint64_t size, struct window *windo
 		if (err && err != -EFBIG && !is_damage(err))
 			return err;
 		if (err) {
-			offset = reader_search(r, offset, size, window);
+			err = reader_search(r, &offset, size, window);
+			if (err)
+				return err;
 			continue;
 		}
 		for (i = 0; i < IDS_MAX - 1 && sums[i].bytes && sums[i].id != block.id; i++)
@@ -181,8 +223,7 @@ static int reader_scan(struct reader *r, uint64_t size, struct window *window)
 			err = -EBADMSG;
 		r->damage.cut |= err == -EFBIG;
 		if (err) {
-			offset = reader_search(r, offset, size, window);
-			err = 0;
+			err = reader_search(r, &offset, size, window);
 			continue;
 		}
 		err = reader_add(r, &block);
@@ -190,7 +231,7 @@ static int reader_scan(struct reader *r, uint64_t size, struct window *window)
 			return err;
 		offset += RECORDING_HEAD + block.length;
 	}
-	return r->nblocks ? 0 : err ? err : -EINVAL;
+	return err ? err : r->nblocks ? 0 : -EINVAL;
 }
 
 static int block_order(const void *a, const void *b)
@@ -263,13 +304,13 @@ static int reader_layout(struct reader *r)
 	return -EPROTONOSUPPORT;
 }
 
-int reader_open(struct reader *r, int fd)
+int reader_open(struct reader *r, int fd, bool (*stopped)(void *arg), void *arg)
 {
 	struct stat st;
 	struct window *window = calloc(1, sizeof(*window));
 	int err;
 
-	*r = (struct reader){ .fd = fd };
+	*r = (struct reader){ .fd = fd, .stopped = stopped, .arg = arg };
 	crc32c_init(&r->crc);
 	err = decode_open(&r->decode, &r->crc);
 	if (!window)
@@ -336,6 +377,8 @@ int reader_next(struct reader *r, struct decode_event *event)
 	int ret;
 
 	for (;;) {
+		if (reader_stopped(r, EVENT_WORK))
+			return -EINTR;
 		if (!r->reading) {
 			ret = reader_block(r);
 			if (ret <= 0)
@@ -343,6 +386,8 @@ int reader_next(struct reader *r, struct decode_event *event)
 			r->reading = true;
 		}
 		ret = decode_next(&r->decode, event);
+		if (ret > 0 && event->type == RECORDING_STATEMENT)
+			r->work += event->statement.text_len;
 		if (ret > 0 || ret == -ENOMEM)
 			return ret;
 		r->reading = false;

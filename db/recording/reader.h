@@ -19,6 +19,9 @@ struct reader_damage {
 /* Opened by reader_open(). */
 struct reader {
 	int fd;				/* borrowed */
+	bool (*stopped)(void *arg);	/* or NULL: never */
+	void *arg;
+	uint64_t work;			/* since it was asked */
 	struct crc32c crc;
 	struct recording_block *blocks;	/* owned; in order, RECORDING_START first */
 	size_t nblocks, room;
@@ -32,11 +35,12 @@ struct reader {
 };
 
 /*
- * Find the blocks of the regular file @fd, borrowed. Return 0; -EINVAL if there is none;
- * -EPROTONOSUPPORT if it has an unknown version or, with ->damage.unstarted, an unknown layout; or
- * another -errno. reader_close() ends it in any case.
+ * Find the blocks of the regular file @fd, borrowed. @stopped, or NULL, is called with @arg now and
+ * then, every few tens of ms: if it returns true, reading ends with -EINTR. Return 0; -EINVAL if
+ * there is no block; -EPROTONOSUPPORT if it has an unknown version or, with ->damage.unstarted, an
+ * unknown layout; or another -errno. reader_close() ends it in any case.
  */
-int reader_open(struct reader *reader, int fd);
+int reader_open(struct reader *reader, int fd, bool (*stopped)(void *arg), void *arg);
 
 void reader_close(struct reader *reader);
 
@@ -45,7 +49,7 @@ void reader_seek(struct reader *reader, uint64_t ns);
 
 /*
  * Read the next event. Blocks with changed bytes are skipped and counted. Return 1; 0 at the end;
- * or -errno of the file or of the memory. The event is valid until the next call.
+ * -EINTR if it was stopped; or another -errno. The event is valid until the next call.
  */
 int reader_next(struct reader *reader, struct decode_event *event);
 

@@ -131,10 +131,10 @@ struct replay *replay_new(int fd)
 	return r;
 }
 
-int replay_read(struct replay *r)
+int replay_read(struct replay *r, bool (*stopped)(void *arg), void *arg)
 {
 	struct decode_event event;
-	int err = reader_open(&r->reader, r->reader.fd);
+	int err = reader_open(&r->reader, r->reader.fd, stopped, arg);
 
 	if (err)
 		return err;
@@ -360,7 +360,7 @@ int replay_drain(struct replay *r, uint64_t limit_ns)
 	}
 	if (r->pending && !replay_past(r))
 		return 1;
-	r->ended = !r->pending && !r->cut;
+	r->ended = !r->pending && !r->cut && !r->error;
 	return r->error;
 }
 

@@ -43,10 +43,11 @@ struct replay;
 struct replay *replay_new(int fd);
 
 /*
- * Read the properties of the recording and find its blocks. Return 0; -EINVAL if it is none;
- * -EPROTONOSUPPORT as reader_open(); or another -errno.
+ * Read the properties of the recording and find its blocks. @stopped, or NULL, is called with @arg
+ * now and then until replay_close(): if it returns true, this and replay_drain() return -EINTR.
+ * Return 0; -EINVAL if it is none; -EPROTONOSUPPORT as reader_open(); or another -errno.
  */
-int replay_read(struct replay *replay);
+int replay_read(struct replay *replay, bool (*stopped)(void *arg), void *arg);
 
 /* Return the properties of the recording; borrowed. */
 const struct replay_info *replay_info(const struct replay *replay);
@@ -70,7 +71,7 @@ uint64_t replay_next(const struct replay *replay);
 /* Convert @ns of the recording's CLOCK_MONOTONIC to CLOCK_REALTIME. */
 uint64_t replay_wall(const struct replay *replay, uint64_t ns);
 
-/* Report what had not ended at the end of the recording, if that was reached. */
+/* Report what had not ended at the end of the recording, if that was reached; until stopped. */
 void replay_running(struct replay *replay);
 
 /* As tracer_histogram(). */

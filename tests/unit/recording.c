@@ -382,7 +382,7 @@ static struct content content_read(int fd, struct output *out)
 {
 	static struct reader reader;
 	struct decode_event event;
-	struct content c = { .status = reader_open(&reader, fd), .ordered = true };
+	struct content c = { .status = reader_open(&reader, fd, NULL, NULL), .ordered = true };
 	int ret = 0;
 
 	while (!c.status && (ret = reader_next(&reader, &event)) > 0) {
@@ -640,7 +640,7 @@ static void other_members(void)
 	encode_statement(&writer.encode, &s);
 	encode_status(&writer.encode, 77, &sums[0], &sums[1], &cost);
 	CHECK(!writer_commit(&writer, RECORDING_END), "end");
-	CHECK(!reader_open(&reader, fd), "open");
+	CHECK(!reader_open(&reader, fd, NULL, NULL), "open");
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
 	      event.option.key_len == 6 && !memcmp(event.option.key, "layout", 6), "layout");
 	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
@@ -1023,6 +1023,43 @@ static void versions(void)
 	CHECK(!head_status(RECORDING_EVENTS, 1), "no layout");
 }
 
+static bool stop_third(void *arg)
+{
+	return ++*(int *)arg == 3;
+}
+
+/* Asked every few MB, in a file without a recording and in one. */
+static void stops(void)
+{
+	static struct reader reader;
+	static uint8_t bytes[16 << 20];
+	struct decode_event event;
+	struct statement s = random_statement(5000);
+	int fd = file_new(), asked = 0, ret;
+
+	memset(bytes, 'x', sizeof(bytes));
+	file_write(fd, bytes, sizeof(bytes));
+	CHECK(reader_open(&reader, fd, stop_third, &asked) == -EINTR && asked == 3, "%d", asked);
+	reader_close(&reader);
+	close(fd);
+	fd = record_begin(0, 0);
+	for (int i = 0; i < 200000; i++) {
+		encode_statement(&writer.encode, &s);
+		if (writer_due(&writer, 0))
+			CHECK(!writer_commit(&writer, RECORDING_EVENTS), "%d", i);
+	}
+	CHECK(!writer_commit(&writer, RECORDING_END), "end");
+	writer_close(&writer);
+	asked = 0;
+	CHECK(!reader_open(&reader, fd, stop_third, &asked) && asked < 3, "%d", asked);
+	do
+		ret = reader_next(&reader, &event);
+	while (ret > 0);
+	CHECK(ret == -EINTR && asked == 3, "%d, %d", ret, asked);
+	reader_close(&reader);
+	close(fd);
+}
+
 int main(void)
 {
 	RUN(crc_of_the_standard);
@@ -1041,5 +1078,6 @@ int main(void)
 	RUN(flipped_bytes);
 	RUN(search);
 	RUN(versions);
+	RUN(stops);
 	return check_done();
 }
