@@ -322,12 +322,10 @@ static void sqlstate_read(uint64_t from, char to[SQLSTATE_LENGTH + 1])
 {
 	char state[SQLSTATE_LENGTH + 1] = "";
 
-	for (int i = 0; i < SQLSTATE_LENGTH; i++) {
+	for (int i = 0; i < SQLSTATE_LENGTH; i++)
 		state[i] = (char)(from >> 8 * i);
-		if ((state[i] < '0' || state[i] > '9') && (state[i] < 'A' || state[i] > 'Z'))
-			return;
-	}
-	memcpy(to, state, sizeof(state));
+	if (strspn(state, SQLSTATE_CHARACTERS) == SQLSTATE_LENGTH)
+		memcpy(to, state, sizeof(state));
 }
 
 /* Return when detaching from the target of a record began; 0: it has not. */

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/event.h"
+
 struct engine;
 struct event_breakdown;
 struct event_lock;
@@ -67,6 +69,8 @@ struct transaction {
 	uint64_t statements, idle_ns;
 };
 
+#define SQLSTATE_CHARACTERS	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 /* Values that are unknown are NULL, 0 or false and absent from the output. */
 struct statement {
 	const struct server *server;	/* never NULL */
@@ -76,7 +80,7 @@ struct statement {
 	uint64_t duration_ns;
 	uint64_t query_id;		/* as computed by the server */
 	uint32_t error_code;		/* the server's number */
-	char sqlstate[6];
+	char sqlstate[SQLSTATE_LENGTH + 1];	/* of SQLSTATE_CHARACTERS; "": unknown */
 	bool no_text;			/* the server has no text; none was lost */
 	bool running;			/* not ended: the duration is that so far */
 	bool prepare;			/* it prepared a statement and executed nothing */

@@ -197,13 +197,19 @@ static void put_name(struct output *out, const struct statement *st)
 	output_char(out, '"');
 }
 
+void otlp_integer(struct output *out, uint64_t value)
+{
+	output_u64(out, value < INT64_MAX ? value : INT64_MAX);
+}
+
 /* In protobuf's JSON a 64-bit integer is a string. */
 static void put_named(struct output *out, const char *prefix, const char *name,
 		      uint64_t value)
 {
 	output_string(out, prefix);
 	output_string(out, name);
-	json_number(out, "\",\"value\":{\"intValue\":\"", value);
+	output_string(out, "\",\"value\":{\"intValue\":\"");
+	otlp_integer(out, value);
 	output_string(out, "\"}}");
 }
 
@@ -232,7 +238,7 @@ static void put_value(struct output *out, const struct field *field,
 		escape_json(out, value->text, value->len,
 			    field->type == FIELD_QUERY && st->truncated);
 	else
-		output_u64(out, value->number);
+		otlp_integer(out, value->number);
 	output_string(out, "\"}}");
 }
 

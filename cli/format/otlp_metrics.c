@@ -66,7 +66,10 @@ static void begin_point(struct request *r, const struct metrics_series *series, 
 static void put_value(struct request *r, uint64_t value, bool is_ns)
 {
 	output_string(r->out, is_ns ? ",\"asDouble\":" : ",\"asInt\":\"");
-	output_fixed(r->out, value, is_ns ? 9 : 0);
+	if (is_ns)
+		output_fixed(r->out, value, 9);
+	else
+		otlp_integer(r->out, value);
 	output_string(r->out, is_ns ? "}" : "\"}");
 }
 

@@ -40,7 +40,7 @@ struct report_statement {
 	char user[REPORT_NAME], database[REPORT_NAME], client[REPORT_NAME];
 	uint64_t rows;
 	uint32_t error_code;
-	char sqlstate[6];
+	char sqlstate[SQLSTATE_LENGTH + 1];
 	bool has_rows, failed, has_why;
 	__u64 part_ns[BREAKDOWN_PARTS];
 };

@@ -133,6 +133,14 @@ void decode_copy(struct decoder *d, char *to, size_t size)
 	to[len] = '\0';
 }
 
+void decode_name(struct decoder *d, char *to, size_t size)
+{
+	decode_copy(d, to, size);
+	for (; *to; to++)
+		if (*to < ' ' || *to > '~' || *to == '"' || *to == '\\')
+			*to = '?';
+}
+
 void crc32c_init(struct crc32c *crc)
 {
 	for (uint32_t i = 0; i < 256; i++) {

@@ -56,6 +56,12 @@ const char *decode_string(struct decoder *d, size_t *len);
 /* Copy a string to the @size bytes of @to, cut if longer; "" if it is unknown. */
 void decode_copy(struct decoder *d, char *to, size_t size);
 
+/*
+ * The same of a name that is printed as it is: each byte that is not printable ASCII, and each
+ * quote and backslash, becomes a ?.
+ */
+void decode_name(struct decoder *d, char *to, size_t size);
+
 /* CRC32C: polynomial 0x1edc6f41, reflected, as in iSCSI (RFC 3720). */
 struct crc32c {
 	uint32_t table[8][256];		/* [n]: of a byte that n others follow */

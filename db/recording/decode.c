@@ -173,6 +173,7 @@ static void recorded_finish(struct decode *d, struct decoder *body, struct recor
 {
 	struct statement *s = &r->s;
 
+	decode_sqlstate(s);
 	s->rows = s->sent + s->affected;
 	s->has_rows = s->has_counts && !s->failed;
 	s->has_query_bytes = r->whole || r->has_bytes;

@@ -91,16 +91,16 @@ static void server_read(struct decoder *body, struct decode_server *s)
 	struct server *server = &s->server;
 	uint64_t dialect, uid;
 
-	decode_copy(body, s->name, sizeof(s->name));
+	decode_name(body, s->name, sizeof(s->name));
 	s->unknown = (struct engine){
 		.name = s->name, .title = s->name, .otel_system = s->otel_system,
 	};
 	server->engine = engines_by_name(s->name);
 	if (!server->engine)
 		server->engine = &s->unknown;
-	decode_copy(body, s->product, sizeof(s->product));
+	decode_name(body, s->product, sizeof(s->product));
 	server->product = *s->product ? s->product : s->name;
-	decode_copy(body, s->otel_system, sizeof(s->otel_system));
+	decode_name(body, s->otel_system, sizeof(s->otel_system));
 	server->otel_system = s->otel_system;
 	decode_copy(body, server->version, sizeof(server->version));
 	decode_copy(body, server->path, sizeof(server->path));
@@ -277,6 +277,12 @@ void decode_why(struct decode *d, struct decoder *body)
 	if (why->used || d->version > 1)
 		decode_sparse(d, body, LAYOUT_RESOURCES, why->use);
 	why->used = (uint32_t)decode_bits(d, LAYOUT_RESOURCES, why->used);
+}
+
+void decode_sqlstate(struct statement *s)
+{
+	if (strspn(s->sqlstate, SQLSTATE_CHARACTERS) != SQLSTATE_LENGTH)
+		*s->sqlstate = '\0';
 }
 
 void decode_text(struct decode *d, struct decoder *body, struct statement *s)

@@ -126,6 +126,9 @@ void decode_server_at(const struct decode *decode, struct decoder *body, uint32_
 /* Return the session that @body refers to, or NULL. */
 const struct decode_session *decode_session_of(const struct decode *decode, struct decoder *body);
 
+/* Drop a SQLSTATE that is none. */
+void decode_sqlstate(struct statement *statement);
+
 /* Read the text of a statement. It may be the difference from an earlier one. */
 void decode_text(struct decode *decode, struct decoder *body, struct statement *statement);
 

@@ -2,6 +2,7 @@
 #include "db/recording/version1.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Flags of a statement. */
 #define RECORDED_TEXT		0x01
@@ -51,6 +52,8 @@
 static void read_members(struct decode *d, struct decoder *body, struct statement *s,
 			   uint64_t flags)
 {
+	struct traceparent parent = { .flags = 0 };
+	char text[TRACEPARENT];
 	uint64_t plan;
 
 	if (flags & RECORDED_ROWS) {
@@ -66,6 +69,7 @@ static void read_members(struct decode *d, struct decoder *body, struct statemen
 	if (flags & RECORDED_ERROR) {
 		s->error_code = (uint32_t)decode_number(body);
 		decode_copy(body, s->sqlstate, sizeof(s->sqlstate));
+		decode_sqlstate(s);
 	}
 	if (flags & RECORDED_EXAMINED)
 		s->examined = decode_number(body);
@@ -82,10 +86,12 @@ static void read_members(struct decode *d, struct decoder *body, struct statemen
 	if (flags & RECORDED_REDACTED)
 		s->original_len = decode_number(body);
 	if (flags & RECORDED_PARENT) {
-		decode_copy(body, d->parent.trace, sizeof(d->parent.trace));
-		decode_copy(body, d->parent.span, sizeof(d->parent.span));
-		d->parent.flags = (uint8_t)decode_number(body);
-		s->parent = &d->parent;
+		decode_copy(body, parent.trace, sizeof(parent.trace));
+		decode_copy(body, parent.span, sizeof(parent.span));
+		parent.flags = (uint8_t)decode_number(body);
+		traceparent_write(&parent, text);
+		if (traceparent_parse(text, strlen(text), &d->parent))
+			s->parent = &d->parent;
 	}
 	if (flags & RECORDED_QUERY)
 		s->query_id = d->queries[decode_index(body, decode_number(body), d->nqueries,

@@ -3,14 +3,20 @@
  * The reader of recordings. Input: a byte of choices; with bit 0 a whole file, else blocks: a byte
  * with the kind, two with the length of the events, the lowest first, and the events. Their heads
  * are made here: of version 1 with bit 1; else with our layout or, with bit 2, with one whose text
- * comes first, after two bytes with its length. All events are printed, and what is printed is
- * checked.
+ * comes first, after two bytes with its length. All events are printed in every format, and what is
+ * printed is checked. tests/fuzz/report.c and top.c do so for the page and the screen.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/families.h"
 #include "cli/format/field_json.h"
+#include "cli/format/field_table.h"
+#include "cli/format/locks_graph.h"
 #include "cli/format/locks_json.h"
+#include "cli/format/log.h"
+#include "cli/format/otlp_metrics.h"
+#include "db/discover/describe.h"
 #include "db/recording/reader.h"
 #include "tests/fuzz/event.h"
 #include "tests/fuzz/valid.h"
@@ -21,6 +27,11 @@ static uint8_t file[FILE_MAX];
 static size_t file_len;
 static struct output out;
 static struct locks_table table;
+static struct locks_graph graph;
+static struct field_table columns;
+static struct otlp spans;
+static struct metrics metrics;
+static struct families families;
 
 /* Begin an output; what does not fit in its buffer sets its error. */
 static void output_begin(void)
@@ -33,22 +44,51 @@ static void check_json(void)
 	REQUIRE(out.error || is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
 }
 
-static void check_table(void)
+/* Check the lines of a text, each but for the first @skip tabs. Return their number. */
+static size_t check_table(size_t skip)
 {
 	const char *line = out.buf, *end = out.buf + out.len, *next;
+	size_t n = 0;
 
-	for (; !out.error && line < end; line = next + 1) {
+	for (; !out.error && line < end; line = next + 1, n++) {
 		next = memchr(line, '\n', (size_t)(end - line));
-		REQUIRE(next && is_harmless(line, (size_t)(next - line)), "%.*s",
-			(int)(end - line), line);
+		REQUIRE(next, "%.*s", (int)(end - line), line);
+		if (line < next && *line == '\t')
+			line += skip;
+		REQUIRE(is_harmless(line, (size_t)(next - line)), "%.*s", (int)(end - line), line);
+	}
+	return n;
+}
+
+/* The entries of logs: lines of a text begin with a tab, and others are ours. */
+static void show_logs(const struct statement *s)
+{
+	for (const struct format_log *log = format_logs; log->name; log++) {
+		output_begin();
+		log->statement(&out, s);
+		check_table(1);
 	}
 }
 
 static void show_statement(const struct statement *s)
 {
+	const struct family *family = families_find(&families, s);
+
 	output_begin();
 	field_json(&out, s);
 	check_json();
+	output_begin();
+	field_table_row(&out, &columns, s);
+	REQUIRE(check_table(0) <= 1);
+	REQUIRE(is_harmless(describe_title(s->server->engine, ""),
+			    strlen(describe_title(s->server->engine, ""))));
+	if (!s->running && !s->transaction) {
+		output_begin();
+		otlp_statement(&spans, s);
+		check_json();
+		show_logs(s);
+		metrics_add(&metrics, s, family->hash, family->fingerprint);
+	}
 	REQUIRE(s->start_ns + s->duration_ns >= s->start_ns);
 	check_event(s->server, s->who);
 	REQUIRE(!s->text == !s->text_len || s->text);
@@ -62,8 +102,63 @@ static void show_wait(const struct lock_wait *wait)
 	check_event(wait->server, wait->who);
 	output_begin();
 	locks_table_wait(&table, wait);
-	check_table();
+	check_table(0);
 	locks_table_add(&table, wait);
+	locks_graph_add(&graph, wait);
+}
+
+/* Print what comes at the end. */
+static void show_sums(void)
+{
+	const struct metrics_tool tool = { .path = "x", .by_fingerprint = true, .why = true };
+
+	output_begin();
+	locks_table_sort(&table);
+	for (size_t i = 0; i < table.sums.n; i++) {
+		output_begin();
+		locks_json_sum(&out, &locks_table_sums(&table)[i], 0, NULL);
+		check_json();
+	}
+	output_begin();
+	locks_table_print(&table);
+	check_table(0);
+	output_begin();
+	locks_graph_print(&graph, &out);
+	check_table(1);
+	output_begin();
+	openmetrics_put(&out, &metrics, &tool);
+	check_table(0);
+	output_begin();
+	otlp_metrics_put(&spans, &metrics, &tool);
+	check_json();
+}
+
+static void begin(void)
+{
+	static const char all[] = "time,pid,tid,ms,user,db,client,app,container,conn,query_id,"
+				  "rows,query_plan,fetches,status,errno,sqlstate,engine,cpu,"
+				  "query";
+	const char *bad;
+	size_t bad_len;
+
+	output_begin();
+	if (!columns.list.count && field_parse(&columns.list, all, &bad, &bad_len))
+		abort();
+	if (!spans.out && otlp_open(&spans, "-", &out))
+		abort();
+	if (metrics_open(&metrics))
+		abort();
+	locks_table_init(&table, &out, false);
+	locks_graph_init(&graph);
+	memset(&families, 0, sizeof(families));
+}
+
+static void end(void)
+{
+	show_sums();
+	locks_table_free(&table);
+	locks_graph_free(&graph);
+	metrics_close(&metrics);
 }
 
 /* Read the length of what follows in the input. */
@@ -173,18 +268,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, file, file_len, 0) != (ssize_t)file_len)
 		abort();
-	locks_table_init(&table, &out, false);
+	begin();
 	table.start_ns = choices;
-	if (!reader_open(&reader, fd)) {
+	if (!reader_open(&reader, fd, NULL, NULL)) {
 		read_all(&reader);
 		reader_seek(&reader, choices);
 		read_all(&reader);
 	}
+	end();
 	reader_close(&reader);
-	output_begin();
-	locks_table_sort(&table);
-	locks_table_print(&table);
-	check_table();
-	locks_table_free(&table);
 	return 0;
 }

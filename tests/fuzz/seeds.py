@@ -17,7 +17,7 @@ sys.path.insert(0, TESTS)
 
 import elfmaker as elf    # noqa: E402
 from elfmaker import ElfMaker    # noqa: E402
-from recording_maker import Made, holder    # noqa: E402
+from recording_maker import Made, holder, hostile    # noqa: E402
 
 X86_BODY = bytes.fromhex("488b8730020000488b9738020000c3")    # a pair of members
 NOP, RET = b"\x90", b"\xc3"
@@ -471,8 +471,8 @@ def recording_seeds():
     blocks = [block(1, *one.events) for one in made.blocks[1:]]
     layout = made.options["layout"].encode()
     chosen = len(layout).to_bytes(2, "little") + layout
-    return {**found, "made": b"\1" + made.bytes(), "ours": b"\0" + b"".join(blocks), "theirs": b"\4" + chosen + b"".join(blocks),
-            "unnamed": b"\4\0\0" + b"".join(blocks)}
+    return {**found, "made": b"\1" + made.bytes(), "hostile": b"\1" + hostile().bytes(), "ours": b"\0" + b"".join(blocks),
+            "theirs": b"\4" + chosen + b"".join(blocks), "unnamed": b"\4\0\0" + b"".join(blocks)}
 
 
 def recorded():

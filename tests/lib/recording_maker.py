@@ -151,7 +151,7 @@ class Made:
     def start_block(self):
         block = Block()
         for name, value in self.options.items():
-            block.add(1, string(name), string(str(value)))
+            block.add(1, string(name), string(value if isinstance(value, bytes) else str(value)))
         return block
 
     @staticmethod
@@ -330,3 +330,27 @@ class Made:
         with open(path, "wb") as f:
             f.write(self.bytes())
         return path
+
+
+# Ends a line, a string, a colour, a tag; C1 in UTF-8 and as a byte; turns text around.
+BAD = b'a"\\\n\r\x1b[31m</script>\xc2\x9b\x9b\xe2\x80\xaeb\'`;'
+
+
+def hostile():
+    """Everything that has a name is BAD."""
+    made = Made(pids=BAD, host=BAD, dbslower=BAD, options=BAD, kernel=BAD)
+    bad = dict(user=BAD, database=BAD, client=BAD, application=BAD)
+    servers = [made.server(BAD, version=BAD, path=BAD, container=BAD, directory=BAD), made.server("postgresql", version=BAD, path=BAD),
+               made.server("mariadb", version=BAD, container=BAD)]
+    for server in servers:
+        session = made.session(server, connection=9, **bad)
+        for sqlstate in (BAD[:5], b"\x1b[31m", b"abcde", b"1", b"22012", b"22012\n"):
+            made.statement(session, b"select '" + BAD, error=sqlstate, errno=7, why={"disk": 0.5}, calls={BAD: (1, 0.25)})
+        made.statement(session, BAD, rows=2 ** 64 - 1, examined=2 ** 64 - 1, fetches=2 ** 32 - 1, length=2 ** 63, parent=(b'"' * 32, BAD[:16], 1))
+        made.statement(session, None, parent=(BAD, BAD, 1), original=3)
+        made.transaction(session, BAD, statements=2 ** 64 - 1)
+        for lock in ("relation", BAD):
+            made.wait(session, lock=lock, text=BAD, name=BAD, thing=BAD, index=BAD, tranche=BAD, cycle=(1, 2), outcome="deadlock",
+                      holders=[holder(9, BAD), holder(connection=4, text=BAD)])
+    made.statement(made.session(servers[0], **bad), BAD, kind="running")
+    return made
