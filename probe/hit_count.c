@@ -3,12 +3,13 @@
 
 #include <string.h>
 
-/* Order probes by provider, name, and entry before return. Return as strcmp(). */
+/* Order probes by provider, name, file, and entry before return. Return as strcmp(). */
 static int probe_compare(const struct traced_probe *a, const struct traced_probe *b)
 {
 	int order = strcmp(a->provider ? a->provider : "", b->provider ? b->provider : "");
 
 	order = order ? order : strcmp(a->name, b->name);
+	order = order ? order : strcmp(a->path, b->path);
 	return order ? order : (int)a->on_return - (int)b->on_return;
 }
 

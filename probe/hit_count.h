@@ -13,7 +13,10 @@ struct probe_trace_count {
 	struct probe_hit_key key;	/* has foreign bytes; its ->probe_id does not matter */
 };
 
-/* Compare the probes, names only, and the values of two counts, without the slot, as strcmp(). */
+/*
+ * Compare the probes, names and files only, and the values of two counts, without the slot, as
+ * strcmp().
+ */
 int hit_count_order(const struct probe_trace_count *a, const struct probe_trace_count *b);
 
 /* Compare two counts with the slot, for qsort(). */

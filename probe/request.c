@@ -24,12 +24,17 @@ static const char *const field_names[REQUEST_FIELDS] = {
 	"trace_field_10", "trace_field_11",
 };
 
+static void probe_free(struct traced_probe *probe)
+{
+	free(probe->path);
+	free(probe->provider);
+	free(probe->name);
+}
+
 void probe_table_free(struct probe_table *table)
 {
-	for (uint32_t i = 0; i < table->count; i++) {
-		free(table->probes[i].provider);
-		free(table->probes[i].name);
-	}
+	for (uint32_t i = 0; i < table->count; i++)
+		probe_free(&table->probes[i]);
 	free(table->probes);
 	*table = (struct probe_table){ 0 };
 }
@@ -334,14 +339,18 @@ static int request_probe_id(struct request_ctx *ctx, const struct request_site *
 	struct probe_table *all = ctx->config->table;
 	struct traced_probe *s = &ctx->probe, *more;
 
+	s->several = false;
 	for (uint32_t i = all->count; i--;) {
-		const struct traced_probe *old = &all->probes[i];
+		struct traced_probe *old = &all->probes[i];
 
-		if (old->request == s->request && old->on_return == s->on_return &&
-		    old->nfields == s->nfields && old->texts == s->texts &&
-		    !strcmp(old->name, site->name) && !old->provider == !site->provider &&
-		    (!site->provider || !strcmp(old->provider, site->provider)) &&
-		    !memcmp(old->fields, s->fields, sizeof(s->fields)))
+		if (strcmp(old->name, site->name) || !old->provider != !site->provider ||
+		    (site->provider && strcmp(old->provider, site->provider)))
+			continue;
+		if (strcmp(old->path, ctx->config->path))
+			old->several = s->several = true;
+		else if (old->request == s->request && old->on_return == s->on_return &&
+			 old->nfields == s->nfields && old->texts == s->texts &&
+			 !memcmp(old->fields, s->fields, sizeof(s->fields)))
 			return (int)i;
 	}
 	more = realloc(all->probes, (all->count + 1) * sizeof(*more));
@@ -352,9 +361,9 @@ static int request_probe_id(struct request_ctx *ctx, const struct request_site *
 	*more = *s;
 	more->provider = site->provider ? strdup(site->provider) : NULL;
 	more->name = strdup(site->name);
-	if (!more->name || (site->provider && !more->provider)) {
-		free(more->provider);
-		free(more->name);
+	more->path = strdup(ctx->config->path);
+	if (!more->name || !more->path || (site->provider && !more->provider)) {
+		probe_free(more);
 		return -ENOMEM;
 	}
 	return (int)all->count++;

@@ -68,7 +68,8 @@ struct probe_request_field {
 /* A probe whose sites have fields of the same types. Records have its index, the probe ID. */
 struct traced_probe {
 	uint32_t request;		/* number of its request */
-	char *provider, *name;		/* owned; provider NULL: a function */
+	char *path, *provider, *name;	/* owned; provider NULL: a function */
+	bool several;			/* one of the same name is in another file */
 	bool on_return;
 	unsigned int nfields;
 	uint32_t texts, lengths;

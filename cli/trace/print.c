@@ -346,6 +346,20 @@ static void show_name(struct output *out, const char *name, size_t width)
 	output_spaces(out, columns < width ? width - columns : 0);
 }
 
+/* Append the name of a probe, and of its file if another one has the same, padded. */
+static void show_probe(struct output *out, const struct traced_probe *probe, size_t width)
+{
+	const char *slash = strrchr(probe->path, '/'), *file = slash ? slash + 1 : probe->path;
+	size_t columns = escape_width(file, strlen(file)) + 1;
+
+	if (probe->several) {
+		show_name(out, file, 0);
+		output_char(out, ':');
+		width = columns < width ? width - columns : 0;
+	}
+	show_name(out, probe->name, width);
+}
+
 void trace_show_header(struct trace_view *view)
 {
 	if (view->json)
@@ -411,9 +425,10 @@ static void json_fields(struct trace_view *view, const struct probe_hit *hit, un
 	}
 }
 
-/* Append the members with the provider and the name of a probe. */
+/* Append the members with the file, the provider and the name of a probe. */
 static void json_probe_names(struct output *out, const struct traced_probe *probe)
 {
+	json_string(out, ",\"file\":\"", probe->path);
 	json_string(out, ",\"provider\":\"", probe->provider);
 	json_string(out, probe->provider ? ",\"probe\":\"" : ",\"function\":\"", probe->name);
 	if (probe->on_return)
@@ -460,7 +475,7 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 	output_char(out, ' ');
 	if (view->latency)
 		show_latency(out, hit->latency_ns);
-	show_name(out, hit->probe->name, view->len ? 16 : 0);
+	show_probe(out, hit->probe, view->len ? 16 : 0);
 	if (view->len) {
 		output_char(out, ' ');
 		escape_terminal(out, view->text, view->len, false);
@@ -508,7 +523,7 @@ static void show_count(struct trace_view *view, const struct probe_trace_count *
 	else
 		put_message(view, &hit, 0);
 	output_printf(out, "%10llu ", (unsigned long long)count->count);
-	show_name(out, probe->name, view->len ? 16 : 0);
+	show_probe(out, probe, view->len ? 16 : 0);
 	if (view->len) {
 		output_char(out, ' ');
 		escape_terminal(out, view->text, view->len, false);
@@ -552,7 +567,7 @@ static void show_histogram(struct trace_view *view, const struct probe_trace_cou
 	}
 	put_message(view, &hit, 1);
 	output_char(out, '\n');
-	show_name(out, probe->name, 0);
+	show_probe(out, probe, 0);
 	output_string(out, view->len ? " " : "");
 	escape_terminal(out, view->text, view->len, false);
 	output_string(out, ":\n");

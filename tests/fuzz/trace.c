@@ -32,7 +32,10 @@ static void shown_hit(void *arg, const struct probe_hit *hit)
 /* Return a probe as probe/request.c creates it, with types that arguments can have. */
 static struct traced_probe probe_of(struct input *in, const struct trace_spec *spec)
 {
-	struct traced_probe probe = { .name = "probe", .nfields = spec->request.nfields };
+	struct traced_probe probe = {
+		.path = "/bin/a\33b", .name = "probe", .several = spec->request.all,
+		.nfields = spec->request.nfields,
+	};
 
 	if (spec->request.all)
 		probe.nfields = input_byte(in) % (REQUEST_FIELDS + 1);
