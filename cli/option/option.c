@@ -2,8 +2,10 @@
 #include "cli/option/option.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "cli/format/escape.h"
@@ -405,13 +407,47 @@ static int refuse_empty(struct option_parser *p)
 	return option_message_end(p, "must not be empty", "omit it, or specify a name");
 }
 
-/* Parse a word: a file if it has a '/', except in the FILE: of a probe. Return 1 or -EINVAL. */
+/* Return whether the first @len bytes of @path are that of an existing file. */
+static bool is_file(const char *path, size_t len)
+{
+	char copy[PATH_MAX];
+	struct stat st;
+
+	if (len >= sizeof(copy) || !memchr(path, '/', len))
+		return false;
+	memcpy(copy, path, len);
+	copy[len] = '\0';
+	return !stat(copy, &st) && !S_ISDIR(st.st_mode);
+}
+
+size_t option_probe_path(const char *word, size_t *begin)
+{
+	const char *colon = strchr(word, ':');
+
+	/* A kind may precede it. */
+	*begin = 0;
+	for (int i = 0; colon && i < 2; i++, *begin = (size_t)(colon - word) + 1)
+		for (size_t len = strlen(word + *begin); len--;)
+			if (word[*begin + len] == ':' && is_file(word + *begin, len))
+				return len;
+	return 0;
+}
+
+/* Return whether @word is a file: it has a '/', except in the FILE: of a probe. */
+static bool is_path(const char *word, bool probes)
+{
+	size_t head = probes ? strcspn(word, " \t\n(\"") : strlen(word), begin;
+
+	if (probes && is_file(word, strlen(word)))
+		return true;
+	return memchr(word, '/', head) && !(probes && (memchr(word, ':', head) ||
+						       option_probe_path(word, &begin)));
+}
+
+/* Parse a word: a file or not. Return 1 or -EINVAL. */
 static int parse_free(struct option_parser *p, const char *word)
 {
-	bool probes = p->command->words == WORDS_PROBES;
-	size_t head = probes ? strcspn(word, " \t\n(\"") : strlen(word);
-
-	if (memchr(word, '/', head) && !(probes && memchr(word, ':', head)))
+	if (is_path(word, p->command->words == WORDS_PROBES))
 		return option_add_path(p, NULL, word) ? -EINVAL : 1;
 	if (!*word)
 		return refuse_empty(p);

@@ -104,6 +104,12 @@ struct option_rule {
 };
 
 /*
+ * Return the length of the path of an existing file in the probe @word, which begins at *@begin and
+ * is followed by a colon: the longest one. It may have blanks and colons. 0: there is none.
+ */
+size_t option_probe_path(const char *word, size_t *begin);
+
+/*
  * Parse @argv, whose strings are borrowed, to @opts and the command's own options; @argv[0] is
  * skipped. Options and words may come in any order. --help and --version end the parsing; else the
  * first broken rule of the command is reported. Return 0, or -EINVAL after one line on @err (not

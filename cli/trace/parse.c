@@ -328,13 +328,27 @@ static char *find_colon(char *head, bool functions)
 	return colon;
 }
 
-/* Cut @head at its colons. Return the number of pieces, at most @max + 1. */
-static unsigned int cut_head(char *head, const char **piece, unsigned int max)
+/*
+ * Cut @head at its colons, but not the @path bytes from byte @begin on. Return the number of
+ * pieces, at most @max + 1.
+ */
+static unsigned int cut_head(char *head, size_t begin, size_t path, const char **piece,
+			     unsigned int max)
 {
 	bool functions = !strncmp(head, "p:", 2) || !strncmp(head, "r:", 2) ||
 			 !strncmp(head, "uprobe:", 7) || !strncmp(head, "uretprobe:", 10);
 	unsigned int n = 0;
 
+	if (path && begin) {
+		head[begin - 1] = '\0';
+		piece[n++] = head;
+	}
+	if (path) {
+		head += begin;
+		head[path] = '\0';
+		piece[n++] = head;
+		head += path + 1;
+	}
 	while (n <= max) {
 		char *colon = find_colon(head, functions && n);
 
@@ -394,10 +408,11 @@ static const char *kind_of(const char *piece, unsigned int count, enum probe_req
 }
 
 /* Find the kind, the file, the provider and the name among the pieces of the head. */
-static int read_head(struct reader *r, struct trace_spec *spec, bool files)
+static int read_head(struct reader *r, struct trace_spec *spec, size_t begin, size_t path,
+		     bool files)
 {
 	const char *piece[5], **at = piece;
-	unsigned int n = cut_head(spec->head, piece, 4);
+	unsigned int n = cut_head(spec->head, begin, path, piece, 4);
 	struct probe_request *request = &spec->request;
 	const char *why;
 
@@ -452,19 +467,21 @@ static bool is_filter(const char *text)
 	return !*text || !strchr("=!<>+-*/%&|^:", *text);
 }
 
-int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
-		     struct trace_error *error)
+int trace_spec_parse(struct trace_spec *spec, const char *word, size_t begin, size_t path,
+		     bool files, struct trace_error *error)
 {
 	struct reader r = { .word = word, .p = word, .error = error };
-	size_t len = strcspn(word, " \t\n(\"");
+	size_t len = begin + path;
 	int err;
+
+	len += strcspn(word + len, " \t\n(\"");
 
 	*spec = (struct trace_spec){ .request = { .all = true } };
 	spec->head = strndup(word, len);
 	if (!spec->head)
 		return -ENOMEM;
 	r.p += len;
-	err = read_head(&r, spec, files);
+	err = read_head(&r, spec, begin, path, files);
 	if (err)
 		return err;
 	blanks(&r);

@@ -57,11 +57,13 @@ struct trace_error {
 };
 
 /*
- * Parse @word; @files: PATH, -l or -p is given. Return 0, -ENOMEM, or -EINVAL with the reason in
- * @error. @spec must not be moved; free it by trace_spec_free(), after an error too.
+ * Parse @word, which has a path of @path bytes from byte @begin on and a colon behind it; 0: it
+ * ends at the first colon or blank. @files: PATH, -l or -p is given. Return 0, -ENOMEM, or -EINVAL
+ * with the reason in @error. @spec must not be moved; free it by trace_spec_free(), after an error
+ * too.
  */
-int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
-		     struct trace_error *error);
+int trace_spec_parse(struct trace_spec *spec, const char *word, size_t begin, size_t path,
+		     bool files, struct trace_error *error);
 
 /* Return whether hits of @spec, parsed from @word, can be counted by its values: 0 or -EINVAL. */
 int trace_spec_countable(const struct trace_spec *spec, const char *word,

@@ -100,8 +100,9 @@ int trace_request_read(struct loop *loop, const struct trace_options *own,
 
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
 		const char *word = options->words[i];
+		size_t begin, path = option_probe_path(word, &begin);
 		struct trace_error error;
-		int err = trace_spec_parse(&specs[i], word, files, &error);
+		int err = trace_spec_parse(&specs[i], word, path ? begin : 0, path, files, &error);
 
 		if (err == -ENOMEM)
 			return message_no_memory();

@@ -591,6 +591,42 @@ def test_functions_and_returns(trace, probed, way):
     assert said(lines, "add") == ["-4", "-3"] and said(lines, "local") == ["2", "4"]
 
 
+@pytest.mark.parametrize("name", ["with blanks", "with:colons: (and) \"brackets\"", "u:x"])
+def test_paths_with_blanks_and_colons(trace, programs, tmp_path, name):
+    """A file that exists, with all that may stand in front of it and behind."""
+    os.mkdir(tmp_path / name)
+    shutil.copy(programs / "probed", tmp_path / name / "probed")
+    one = Probed(tmp_path / name / "probed")
+    words = [f'u:{one.path}:probed:text (arg1 == 7) "%d:%d", arg1, pid', f"{one.path}:probed:text (arg1 == 7) arg1",
+             f'p:{one.path}:probed_add "%d", arg1', f'{one.path}:probed_local "%ld", arg1', f"r:{one.path}:probed_local"]
+    traced, path = trace(*words), trace(one.path, "probed_add arg1")
+    lines = one()
+    assert traced.stop() == path.stop() == 0
+    one.close()
+    local = said(lines, "local")[0]
+    assert sorted(traced.messages()) == sorted([f"7:{one.pid}", "arg1=7", "1", "1", f"retval={local}"]), traced.said()
+    assert path.messages() == ["arg1=1"], path.said()
+
+
+@pytest.mark.parametrize("way", [["--json"], [], ["--count"], ["--count", "--json"]], ids=" ".join)
+def test_file_of_a_name_in_two(trace, programs, tmp_path, way):
+    shutil.copy(programs / "probed", tmp_path / "second")
+    both = Probed(programs / "probed"), Probed(tmp_path / "second")
+    traced = trace(*way, "-p", ",".join(str(one.pid) for one in both), "probed_add arg1", "probed:text (arg1 == 7) arg1")
+    for one in both:
+        one()
+    assert traced.stop() == 0, traced.said()
+    for one in both:
+        one.close()
+    if "--json" in way:
+        found = [one for one in traced.objects() if one["type"] in ("hit", "hit_count")]
+        assert sorted((one["file"], one.get("function") or one["probe"]) for one in found) == sorted(
+            (one.path, name) for one in both for name in ("probed_add", "text")), traced.said()
+    else:
+        for name in ("probed:probed_add", "probed:text", "second:probed_add", "second:text"):
+            assert len(re.findall(rf" {name} ", traced.stdout)) == 1, traced.said()
+
+
 def test_ret(trace, probed):
     traced = trace("--ret", probed.path, 'probed_name "%s", retval', "probed_add ((int)retval < 0) (int)retval", "--json")
     lines = probed()

@@ -150,7 +150,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t choice = input_byte(&in);
 	char *word = input_until(&in, '\0');
 	struct trace_error error = { NULL, 0 };
-	int err = trace_spec_parse(&spec, word, choice & 1, &error);
+	const char *first = strchr(word, ':'), *last = strrchr(word, ':');
+	size_t begin = choice & 128 && last > first ? (size_t)(first + 1 - word) : 0;
+	size_t path = choice & 64 && last ? (size_t)(last - word) - begin : 0;
+	int err = trace_spec_parse(&spec, word, path ? begin : 0, path, choice & 1, &error);
 
 	REQUIRE(!err || err == -EINVAL, "%d", err);
 	if (err)
