@@ -66,6 +66,9 @@ static int trace_apply_ends(struct loop *loop, const struct trace_options *own,
 	}
 	if (!own->on_return && !call)
 		return EXIT_OK;
+	if (call && spec->request.provider && !spec->file)
+		error.why = "--latency of one probe requires a function, and with PATH, -l or -p "
+			    "this is a USDT probe; p: before it makes it a function of a library";
 	if (spec->request.kind == REQUEST_USDT || spec->request.provider)
 		return trace_refuse(loop, "PROBE", word, &error);
 	spec->request.kind = REQUEST_RETURN;

@@ -95,6 +95,14 @@ def judged(lines, status, **words):
     assert not wrong, "\n".join(f"{line}: {said}" for line, said in wrong.items())
 
 
+def test_function_of_a_library_beside_a_process():
+    """Without -p, c:fsync is a function; with it, another kind of probe."""
+    done = run("trace", "--hist", "latency", "c:fsync", "-p", os.getpid())
+    assert done.returncode == 2 and "this is a USDT probe; p: before it makes it a function of a library" in done.stderr, done.stderr
+    done = run("trace", "--hist", "latency", "p:c:fsync", "-p", os.getpid(), "-d", "0.1")
+    assert done.returncode == 0 and "tracing 1 probe" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("table", [VALUES, MIXED], ids=["values", "mixed"])
 def test_usage(table):
     judged([f"{command} {args}" for command, lines in table.items() for args in lines], 2)
