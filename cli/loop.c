@@ -332,6 +332,9 @@ static int loop_summary(struct loop *loop, int err)
 	if (err != -EPIPE)
 		summary_message(&loop->err, ops->noun, &summary);
 	output_flush(&loop->err);
+	/* The option asks for texts that are cut. */
+	if (loop->options.has_text)
+		summary.lost[LOSS_TEXT_TRUNCATED] = 0;
 	if (status == EXIT_OK && loop->options.strict && loss_any(&summary))
 		status = EXIT_FAILED;
 	return status;

@@ -55,6 +55,7 @@ struct options {
 	uint64_t interval_ns;		/* 0: only at the end */
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
+	bool has_text;			/* it was given */
 	struct field_list columns;	/* never empty */
 	bool json, wall, strict, why, use, phases;
 	bool redact;			/* texts without their literals */

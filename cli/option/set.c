@@ -184,9 +184,11 @@ int option_set_text(struct option_parser *p, const struct option_row *row, const
 	uint64_t bytes;
 	int err = read_bytes(p, row, value, OPTION_TEXT_MIN, OPTION_TEXT_MAX, &bytes);
 
-	if (!err)
-		p->opts->text_bytes = (uint32_t)bytes;
-	return err;
+	if (err)
+		return err;
+	p->opts->text_bytes = (uint32_t)bytes;
+	p->opts->has_text = true;
+	return 0;
 }
 
 int option_set_size(struct option_parser *p, const struct option_row *row, const char *value)

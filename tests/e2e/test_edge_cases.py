@@ -221,10 +221,17 @@ def test_closed_descriptor(postgres, closed):
 
 def test_count_and_strict(postgres, tool):
     """A statement that is dropped is not counted as truncated."""
-    traced = tool("postgres", "-m", "0", "--strict", "--text", "16", "-n", "1", "--json", "-p", postgres.pid)
-    postgres.psql("select 1", "select 2 /* a text that is longer than sixteen bytes */")
+    traced = tool("postgres", "-m", "0", "--strict", "-n", "1", "--json", "-p", postgres.pid)
+    postgres.psql("select 1", f"select 2 /* {'longer than the default ' * 200} */")
     assert traced.wait() == 0, traced.said()
 
+
+@pytest.mark.parametrize("args, status", [([], 1), (["--text", "16"], 0)], ids=["default", "asked for"])
+def test_truncated_texts_and_strict(postgres, tool, args, status):
+    traced = tool("postgres", "-m", "0", "--strict", "--json", "-p", postgres.pid, *args)
+    postgres.psql(f"select 2 /* {'longer than the default ' * 200} */")
+    assert traced.stop() == status, traced.said()
+    assert traced.summary["lost"]["text_truncated"] == 1
 
 
 def test_count_while_another_runs(postgres, tool):
