@@ -354,11 +354,11 @@ static int parse_engine(struct option_parser *p, const char *word)
 
 /*
  * Return whether @word may be another process of -p, as in "-p 188 322": bcc's documentation has
- * this form.
+ * this form. Not in "-p 188,322 100".
  */
 static bool is_second_pid(const struct option_parser *p, const char *word)
 {
-	return p->row && p->row->letter == 'p' && *word != '0' &&
+	return p->row && p->row->letter == 'p' && !strchr(p->before, ',') && *word != '0' &&
 	       !word[strspn(word, "0123456789")];
 }
 

@@ -1153,6 +1153,8 @@ static void options_words(void)
 
 static void options_all(void)
 {
+	CHECK(!parse("-p 1,2 30") && opts.pid_count == 2 && opts.threshold_ns == 30000000, "%s",
+	      seen);
 	CHECK(!parse(""), "%s", seen);
 	CHECK(!opts.pid_count && !opts.path_count && !opts.verbose && !opts.duration_ns,
 	      "defaults");
@@ -1208,7 +1210,6 @@ static void options_refused(void)
 		{ "pg ms", "dbslower: ms: neither a database" },
 		{ "-p 188 322", "dbslower: 322: process ID or threshold; specify -p 188,322 for "
 		  "processes, or -m 322 for a threshold\n" },
-		{ "--pid=1,2 3", "dbslower: 3: process ID or threshold; specify -p 1,2,3 for" },
 		{ "-p188 322", "dbslower: 322: process ID or threshold; specify -p 188,322 for" },
 		{ "psotgres", "dbslower: psotgres: neither a command, a database nor a threshold; "
 		  "did you mean postgres?\n" },
