@@ -91,9 +91,10 @@ BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(M
 
 # The commands to link, in the order of --help; the first is the default. An appliance image may
 # need fewer: make COMMANDS='slow list doctor'. Each is cli/cmd_NAME.c.
-COMMANDS ?= slow list stat top locks ps transactions trace record replay report doctor
+EVERY_COMMAND := slow list stat top locks ps transactions trace record replay report doctor
+COMMANDS ?= $(EVERY_COMMAND)
 $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
-	$(name); must be of $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c)))))
+	$(name); must be of $(EVERY_COMMAND))))
 
 DIRS	:= base usdt host loader sql probe $(foreach room,db cli,$(room) $(patsubst %/,%,$(wildcard $(room)/*/)))
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
@@ -165,7 +166,8 @@ $(BUILD)/commands.c: FORCE
 	   echo 'const struct command *const command_table[] = {'; \
 	   printf '	&command_%s,\n' $(COMMANDS); \
 	   echo '	(const struct command *)0'; \
-	   echo '};'; } >$@.new
+	   echo '};'; \
+	   echo 'const char command_others[] = " $(filter-out $(COMMANDS),$(EVERY_COMMAND)) ";'; } >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 $(BUILD)/commands.o: $(BUILD)/commands.c | tools-build
 	$(call say,CC,commands.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

@@ -12,6 +12,14 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+bool command_is_other(const char *word)
+{
+	size_t len = strlen(word);
+	const char *at = len ? strstr(command_others, word) : NULL;
+
+	return at && !strchr(word, ' ') && at[-1] == ' ' && at[len] == ' ';
+}
+
 const struct command *command_of_program(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -71,4 +71,10 @@ const struct command *command_of_program(const char *path);
 /* Return the command called @name, or NULL. */
 const struct command *command_find(const char *name);
 
+/* The names of the commands that were not linked, each between blanks. */
+extern const char command_others[];
+
+/* Return whether @word is one of them. */
+bool command_is_other(const char *word);
+
 #endif

@@ -41,6 +41,12 @@ static int main_help(char *program, const char *name, const char *more)
 	}
 	output_string(&err, *name ? "dbslower: " : "dbslower: ''");
 	escape_terminal(&err, name, known.len, false);
+	if (command_is_other(name)) {
+		output_string(&err, ": this file was built without it; dbslower --help lists the "
+			      "commands that it has\n");
+		output_flush(&err);
+		return EXIT_USAGE;
+	}
 	output_string(&err, ": unknown command; ");
 	for (size_t i = 0; command_table[i]; i++)
 		suggestion_add(&known, command_table[i]->name);
