@@ -84,6 +84,9 @@ static int trace_file(struct trace *trace, struct file_list *list, const char *n
 			     "libc.so.6");
 		return EXIT_FAILED;
 	}
+	if (!err && options->pid_count && list->count && !list->files[list->count - 1].pid)
+		trace_report(trace, list->files[list->count - 1].path,
+			     "no process of -p maps it", "hits are shown once one has loaded it");
 	if (!err)
 		return EXIT_OK;
 	error_set(&error, ERROR_FILE, err, name, NULL);

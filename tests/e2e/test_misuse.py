@@ -103,6 +103,19 @@ def test_function_of_a_library_beside_a_process():
     assert done.returncode == 0 and "tracing 1 probe" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("form", [["-l", "z", "deflate"], ["p:z:deflate"], ["-l", "/lib/x86_64-linux-gnu/libz.so.1", "deflate"]], ids=" ".join)
+def test_library_that_the_process_does_not_map(form):
+    if not os.path.exists("/lib/x86_64-linux-gnu/libz.so.1"):
+        form = [word.replace("x86_64", os.uname().machine) for word in form]
+    with subprocess.Popen(["sleep", "60"]) as process:
+        done = run("trace", "-p", process.pid, *form, "-d", "0.1")
+        other = run("trace", "-p", process.pid, "-l", "c", "fopen", "-d", "0.1")
+        process.kill()
+    assert done.returncode == other.returncode == 0, done.stderr
+    assert re.match(r"dbslower: \S*/libz\.so\S*: no process of -p maps it; hits are shown once one has loaded it\n", done.stderr), done.stderr
+    assert "maps it" not in other.stderr
+
+
 @pytest.mark.parametrize("table", [VALUES, MIXED], ids=["values", "mixed"])
 def test_usage(table):
     judged([f"{command} {args}" for command, lines in table.items() for args in lines], 2)
