@@ -43,7 +43,7 @@ bool escape_json(struct output *out, const void *text, size_t len, bool cut);
  */
 size_t escape_copy(char *to, size_t size, const char *text);
 
-/* Append such a copy as a label's value of OpenMetrics, without its quotes. */
+/* Append such a copy as a label's value of metrics, without its quotes. */
 void escape_label(struct output *out, const char *text);
 
 #endif

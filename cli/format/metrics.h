@@ -66,7 +66,7 @@ void metrics_add(struct metrics *metrics, const struct statement *statement, uin
  */
 uint64_t metrics_bound_ns(unsigned int i);
 
-/* Return it in seconds, in the canonical form of OpenMetrics; "+Inf" for the last one. Static. */
+/* Return it in seconds, in the canonical form of a label; "+Inf" for the last one. Static. */
 const char *metrics_bound_text(unsigned int i);
 
 /* Return label @label of @series; "" if absent. */

@@ -34,16 +34,12 @@ static const char *prefix_of(const struct exposition *e)
 	return e->tool->by_fingerprint ? "dbslower_fingerprint_" : "dbslower_statement_";
 }
 
-/* Append the head of a family. A unit is the end of its name. */
+/* Append the head of a family. */
 static void put_family(struct output *out, const char *prefix, const char *name, const char *type,
 		       const char *help)
 {
-	size_t len = strlen(name);
-
 	output_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, name, help, prefix, name,
 		      type);
-	if (len > 8 && !strcmp(name + (len - 8), "_seconds"))
-		output_printf(out, "# UNIT %s%s seconds\n", prefix, name);
 }
 
 static void put_label(struct output *out, char before, const char *name, const char *value)
@@ -60,21 +56,17 @@ static void put_sample(const struct exposition *e, const char *sample,
 		       const struct metrics_series *series, const char *name, const char *value)
 {
 	const char *text = series->labels;
-	char before = '{';
 
 	output_string(e->out, prefix_of(e));
 	output_string(e->out, sample);
-	for (int i = 0; i < METRICS_LABELS; i++, text += strlen(text) + 1) {
-		if (!*text)
-			continue;
-		put_label(e->out, before, label_names[i], text);
-		before = ',';
-	}
-	if (name) {
-		put_label(e->out, before, name, value);
-		before = ',';
-	}
-	output_string(e->out, before == ',' ? "} " : " ");
+	/* node_exporter refuses all files of its directory if two have the same series. */
+	put_label(e->out, '{', "file", e->tool->path);
+	for (int i = 0; i < METRICS_LABELS; i++, text += strlen(text) + 1)
+		if (*text)
+			put_label(e->out, ',', label_names[i], text);
+	if (name)
+		put_label(e->out, ',', name, value);
+	output_string(e->out, "} ");
 }
 
 static void put_value(struct output *out, uint64_t value, unsigned int decimals)
@@ -135,9 +127,9 @@ static void put_series(const struct exposition *e)
 		void (*put)(const struct exposition *e, const struct metrics_series *series);
 	} families[] = {
 		{ "duration_seconds", "histogram", "Durations of statements.", put_histogram },
-		{ "errors", "counter", "Statements that failed.", put_errors },
-		{ "rows", "counter", "Rows that statements returned or changed.", put_rows },
-		{ "part_seconds", "counter", "Time in each part of statements.", put_parts },
+		{ "errors_total", "counter", "Statements that failed.", put_errors },
+		{ "rows_total", "counter", "Rows that statements returned or changed.", put_rows },
+		{ "part_seconds_total", "counter", "Time in each part of statements.", put_parts },
 		{ "info", "gauge", "The text of a fingerprint.", put_text },
 	};
 
@@ -156,10 +148,11 @@ static void put_series(const struct exposition *e)
 static void put_tool(const struct exposition *e, const char *name, const char *type,
 		     const char *help, uint64_t value)
 {
-	bool is_ns = strstr(name, "_seconds"), counter = *type == 'c';
+	bool is_ns = strstr(name, "_seconds");
 
 	put_family(e->out, "dbslower_", name, type, help);
-	output_printf(e->out, "dbslower_%s%s", name, counter ? "_total" : "");
+	output_string(e->out, "dbslower_");
+	output_string(e->out, name);
 	put_label(e->out, '{', "file", e->tool->path);
 	output_string(e->out, "} ");
 	put_value(e->out, value, is_ns ? 9 : 0);
@@ -167,7 +160,8 @@ static void put_tool(const struct exposition *e, const char *name, const char *t
 
 static void put_losses(const struct exposition *e)
 {
-	put_family(e->out, "dbslower_", "losses", "counter", "Statements or texts lost, by cause.");
+	put_family(e->out, "dbslower_", "losses_total", "counter",
+		   "Statements or texts lost, by cause.");
 	for (size_t i = 0; i < LOSSES; i++) {
 		if (!loss_is_of((enum loss)i, e->tool->losses))
 			continue;
@@ -198,22 +192,21 @@ void openmetrics_put(struct output *out, const struct metrics *metrics,
 
 	put_series(&e);
 	put_tool(&e, "running_statements", "gauge", "Statements that are running.", tool->running);
-	put_tool(&e, "unlabelled_statements", "counter",
+	put_tool(&e, "unlabelled_statements_total", "counter",
 		 "Statements counted without labels, beyond the limit of label sets.",
 		 metrics->series[0]->count);
 	put_tool(&e, "label_sets", "gauge", "Label sets of statements.", metrics->count - 1);
 	put_losses(&e);
-	put_tool(&e, "events", "counter", "Statements that the BPF programs counted.",
+	put_tool(&e, "events_total", "counter", "Statements that the BPF programs counted.",
 		 tool->summary.statements);
-	put_tool(&e, "cpu_seconds", "counter", "CPU time of dbslower.", tool->cpu_ns);
+	put_tool(&e, "cpu_seconds_total", "counter", "CPU time of dbslower.", tool->cpu_ns);
 	if (tool->losses & LOSSES_OF_LIMIT)
-		put_tool(&e, "untraced_seconds", "counter", "Time of files without probes.",
+		put_tool(&e, "untraced_seconds_total", "counter", "Time of files without probes.",
 			 tool->summary.untraced_ns);
 	if (tool->has_bpf)
-		put_tool(&e, "bpf_seconds", "counter", "CPU time of the BPF programs.",
+		put_tool(&e, "bpf_seconds_total", "counter", "CPU time of the BPF programs.",
 			 tool->bpf_ns);
 	put_build(&e);
-	output_string(out, "# EOF\n");
 }
 
 static const char *name_of(const char *path)

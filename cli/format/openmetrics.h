@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Metrics in the text format of OpenMetrics 1.0. It avoids what the older format of Prometheus,
- * which node_exporter reads, does not have: the types info and stateset, exemplars and timestamps.
+ * Metrics in the text format of Prometheus (0.0.4), which node_exporter and promtool read. In
+ * OpenMetrics the metadata of a counter have a name without _total.
  */
 #ifndef CLI_FORMAT_OPENMETRICS_H
 #define CLI_FORMAT_OPENMETRICS_H

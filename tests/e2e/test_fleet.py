@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 from cluster import wait_for
-from requirements import need_root
+from requirements import need_promtool, need_root
 from tool import CACHE, DBSLOWER, ROOT, TESTS, Tool
 
 FLEET = os.path.join(ROOT, "docs/fleet")
@@ -27,14 +27,6 @@ STATEMENTS = int(os.environ.get("STATEMENTS", 1000000))
 def need(program, package):
     if not shutil.which(program):
         pytest.skip(f"no {program} (package {package})")
-
-
-def need_promtool():
-    """Return its path; the package prometheus would start a service."""
-    found = shutil.which("promtool", path=os.path.join(CACHE, "monitoring", "usr", "bin") + os.pathsep + os.environ["PATH"])
-    if not found:
-        pytest.skip("no promtool (package prometheus, which ci/dependencies test unpacks)")
-    return found
 
 
 def read(name):

@@ -15,9 +15,9 @@ import sys
 import pytest
 
 from cluster import wait_for
-from recording_maker import Made
+from recording_maker import Made, hostile
 from replayed import Replayed
-from requirements import need_root
+from requirements import need_promtool, need_root
 from test_otlp import MESSAGES, check, integer, one_of, once, text
 from tool import CACHE, TESTS, Stat, run
 
@@ -32,8 +32,8 @@ DURATION = "dbslower_statement_duration_seconds"
 
 
 def parse(exposition):
-    """{name: Metric} of OpenMetrics, by a parser that is not ours."""
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="python3-prometheus-client is not installed")
+    """{name: Metric}, by a parser that is not ours."""
+    parser = pytest.importorskip("prometheus_client.parser", reason="python3-prometheus-client is not installed")
     return {family.name: family for family in parser.text_string_to_metric_families(exposition)}
 
 
@@ -217,6 +217,25 @@ def test_top_by_fingerprint():
     assert total(families, "dbslower_fingerprint_rows", "dbslower_fingerprint_rows_total", fingerprint=quick) == 3
     (one,) = values(families, count, f"{count}_count", fingerprint=quick)
     assert one.labels["server"] == "/srv/pg" and one.labels["uid"] == "4711", one
+
+
+def test_promtool():
+    """Finds nothing to complain about: each family has its type, its text and a name by the rules."""
+    promtool = need_promtool()
+    for form in (("stat", "--why"), ("top",)):
+        done = subprocess.run([promtool, "check", "metrics"], input=Replayed(hostile(), *form, "--openmetrics", "-").stdout,
+                              capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), form
+
+
+def test_two_files_of_one_server(tmp_path):
+    """No series is in both: else a collector of the directory would refuse them."""
+    found = []
+    for name in ("one.prom", "two.prom"):
+        Replayed(hostile(), "stat", "--why", "--openmetrics", tmp_path / name)
+        found.append({(one.name, *sorted(one.labels.items())) for family in parse((tmp_path / name).read_text()).values()
+                      for one in family.samples})
+    assert len(found[0]) == len(found[1]) > 100 and not found[0] & found[1]
 
 
 def test_interval_ends_it(postgres):

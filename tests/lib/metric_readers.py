@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-metric_readers.py PROGRAMS FOLDER QUERY...: what Prometheus and VictoriaMetrics answer about FOLDER/*.prom, read by HTTP as
-OpenMetrics, which VictoriaMetrics does not ask for (job "direct"), and from node_exporter's textfile collector (job "node"). Runs in a network namespace of its own,
-where each port is free. Prints {program: {query: [{labels, value}]}} once each query, which keeps the label job, has an answer of both.
+metric_readers.py PROGRAMS FOLDER QUERY...: what Prometheus and VictoriaMetrics answer about FOLDER/*.prom, read by HTTP
+(job "direct"), and from node_exporter's textfile collector (job "node"). Runs in a network namespace of its own, where
+each port is free. Prints {program: {query: [{labels, value}]}} once each query, which keeps the label job, has an answer
+of both.
 """
 
 import glob
@@ -40,13 +41,11 @@ def loopback_up():
 def serve(folder):
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            known = "application/openmetrics-text" in self.headers["Accept"]
             (path,) = glob.glob(f"{folder}/*.prom")
             with open(path, "rb") as f:
                 body = f.read()
             self.send_response(200)
-            self.send_header("Content-Type", ("application/openmetrics-text; version=1.0.0" if known else
-                                              "text/plain; version=0.0.4") + "; charset=utf-8")
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.end_headers()
             self.wfile.write(body)
 

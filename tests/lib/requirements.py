@@ -9,6 +9,7 @@ import pytest
 
 from cluster import server_bindir
 from mariadb import maria_server
+from tool import CACHE
 
 
 def need_server():
@@ -31,3 +32,11 @@ def need_terminal():
     for package, there in (("tmux", shutil.which("tmux")), ("python3-pyte", importlib.util.find_spec("pyte"))):
         if not there:
             pytest.skip(f"{package} is not installed")
+
+
+def need_promtool():
+    """Return its path; the package prometheus would start a service."""
+    found = shutil.which("promtool", path=os.path.join(CACHE, "monitoring", "usr", "bin") + os.pathsep + os.environ["PATH"])
+    if not found:
+        pytest.skip("no promtool (package prometheus, which ci/dependencies test unpacks)")
+    return found
