@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "cli/banner.h"
 #include "cli/format/escape.h"
+#include "cli/format/json.h"
 #include "cli/message.h"
 #include "host/open.h"
 #include "loader/sandbox.h"
@@ -139,13 +140,32 @@ static uint64_t replay_time(const struct replay *replay, const struct option_tim
 	return wall > info->start_wall_ns ? info->start_ns + (wall - info->start_wall_ns) : 0;
 }
 
+/* Report that no event can have ended in the range, and when they did. */
+static void replay_outside(const struct replay *replay, uint64_t since_ns, uint64_t until_ns,
+			   struct output *err)
+{
+	const struct replay_info *info = replay_info(replay);
+	char begin[JSON_TIME], end[JSON_TIME];
+
+	if (!info->end_ns || (since_ns <= info->end_ns && until_ns >= info->begin_ns))
+		return;
+	json_time_text(begin, replay_wall(replay, info->begin_ns));
+	json_time_text(end, replay_wall(replay, info->end_ns));
+	output_printf(err, "dbslower: %s: outside of the recording, whose events ended from "
+		      "%.19sZ to %.19sZ\n", since_ns > info->end_ns ? "--since" : "--until", begin,
+		      end);
+	output_flush(err);
+}
+
 int replay_times(const struct replay *replay, uint64_t *since_ns, uint64_t *until_ns,
 		 struct output *err)
 {
 	*since_ns = replay_time(replay, &own.since, 0);
 	*until_ns = replay_time(replay, &own.until, UINT64_MAX);
-	if (*since_ns <= *until_ns)
+	if (*since_ns <= *until_ns) {
+		replay_outside(replay, *since_ns, *until_ns, err);
 		return EXIT_OK;
+	}
 	output_string(err, "dbslower: --until: earlier than --since; specify a later time\n");
 	output_flush(err);
 	return EXIT_USAGE;

@@ -25,7 +25,7 @@ int replay_read_path(struct replay *replay, const char *path, unsigned int needs
 
 /*
  * Set *@since_ns and *@until_ns, CLOCK_MONOTONIC of the recording, by the options. Return EXIT_OK,
- * or EXIT_USAGE after a message.
+ * after a message if they are outside of it; or EXIT_USAGE after a message.
  */
 int replay_times(const struct replay *replay, uint64_t *since_ns, uint64_t *until_ns,
 		 struct output *err);

@@ -414,6 +414,23 @@ def test_since_and_until(recorded):
                 assert shown == [end for end in ends if (end >= at if option == "--since" else end <= at)], (option, text)
 
 
+def test_range_outside(tmp_path):
+    """Is said, with times that the options take."""
+    made = Made()
+    session = made.session(made.server())
+    for n in range(3):
+        made.statement(session, f"select {n}", at=n * 2000, ms=5)
+    path = made.save(tmp_path / "range.rec")
+    for command in (["replay", path, "-m", "0"], ["replay", path, "stat"], ["report", path]):
+        for args in (["--since", "10s"], ["--until", "2025-12-31T23:59:59Z"]):
+            done = run(*command, *args)
+            said = re.search(rf"^dbslower: {args[0]}: outside of the recording, whose events ended from (\S+) to (\S+)$", done.stderr, re.M)
+            assert done.returncode == 0 and said, done.stderr
+            assert said.groups() == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:04Z")
+            assert "outside" not in run(*command, "--since", said[1], "--until", said[2]).stderr
+    assert "outside" not in run("replay", path, "--since", "1s", "--until", "1500ms").stderr	# a gap in it
+
+
 def test_since_and_until_of_all(recorded):
     """Each command has what ended in the window, here of the events without the longest pause between two statements."""
     ends = sorted(map(end_of, recorded.statements))
@@ -654,9 +671,9 @@ def test_slider_at_the_end(recorded):
 
 def test_report(both, tmp_path):
     """The page has the numbers of replay, follows the selections of the command line, and has no literals if they are redacted."""
-    def page(*args):
+    def page(*args, said=""):
         done = run("report", both.path, *args)
-        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert done.returncode == 0 and re.fullmatch(said, done.stderr), done.stderr
         assert done.stdout.startswith("<!DOCTYPE html>") and "Content-Security-Policy" in done.stdout
         return done.stdout
 
@@ -668,7 +685,7 @@ def test_report(both, tmp_path):
     assert statements(whole) == len(both.statements) + running
     slow = [one for one in both.statements if one["duration_ms"] >= 20]
     assert len(slow) <= statements(page("20")) <= len(slow) + running
-    assert statements(page("--until", "1ms")) == 0
+    assert statements(page("--until", "1ms", said="dbslower: --until: outside of the recording, .*\n")) == 0
     assert "update" in whole and re.search(r"where id = 1\b", whole)
     assert not re.search(r"where id = 1\b", page("--redact")) and "where id = ?" in page("--redact")
     with open(tmp_path / "out", "w", encoding="utf-8") as out:
