@@ -53,6 +53,9 @@ static const struct message_words message_rows[] = {
 			       "-x requires the binary of a server, -p the PID of a server or "
 			       "of a backend",
 			       false, false },
+	[ERROR_EMBEDDED] = { "", "the embedded server is not supported",
+			     "trace prints calls of its library: dbslower trace -p PID FUNCTION",
+			     false, false },
 	[ERROR_OTHER_SERVER] = { "", "a server of another kind",
 				 "specify that database, or none", false, false },
 	[ERROR_NO_SESSIONS] = { "", "its sessions cannot be listed",

@@ -2,6 +2,7 @@
 #include "db/discover/detect.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,6 +152,34 @@ bool detect_is_rejected(const struct detect *detect, const struct process *proce
 						       detect_name(process));
 
 	return known && (known->rejected || !known->engine);
+}
+
+/* Return whether a file is called as the library of MariaDB's or MySQL's embedded server. */
+static bool is_embedded(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return !strncmp(name, "libmariadbd.", 12) || !strncmp(name, "libmysqld.", 10);
+}
+
+static int embedded_map(void *arg, const struct process_map *map)
+{
+	bool *embedded = arg;
+
+	*embedded |= is_embedded(map->path);
+	return 0;
+}
+
+int detect_refuse(const struct process *process, const char *path, int err, struct error *error)
+{
+	bool embedded = is_embedded(path);
+	char text[32] = "";
+
+	if (process) {
+		snprintf(text, sizeof(text), "process %u", process->pid);
+		process_maps(process->pid, embedded_map, &embedded);
+	}
+	return error_set(error, embedded ? ERROR_EMBEDDED : ERROR_NOT_SERVER, err, path, text);
 }
 
 void detect_clear(struct detect *detect)

@@ -9,6 +9,7 @@
 #include "db/engine.h"
 #include "host/elf_map.h"
 #include "host/process.h"
+#include "loader/error.h"
 
 /* Results by file. Empty if all zero; detect_clear() frees it. */
 struct detect {
@@ -38,6 +39,12 @@ bool detect_is_rejected(const struct detect *detect, const struct process *proce
  * exported symbols, or NULL.
  */
 const struct engine *detect_file(const char *path, int fd);
+
+/*
+ * Set @error: the file @path is not that of a supported server, or maps one as a library. @process:
+ * which runs it, and is named; or NULL. Return @err.
+ */
+int detect_refuse(const struct process *process, const char *path, int err, struct error *error);
 
 /* Drop all results; ->pause stays. */
 void detect_clear(struct detect *detect);

@@ -190,7 +190,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	if (err && error->kind == ERROR_NONE)
 		return error_set(error, ERROR_NO_PROBES, err, path, "probes of lock waits");
 	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
-		return error_set(error, ERROR_NOT_SERVER, err, path, NULL);
+		return detect_refuse(NULL, path, err, error);
 	if (err && engine && error->kind == ERROR_NO_PROBES)
 		other = detect_file(path, fd);
 	if (other && strcmp(other->name, engine))
@@ -223,7 +223,8 @@ static bool error_is_content(const struct error *error)
 		return error->code != -EINTR;
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
 	       error->kind == ERROR_UNUSABLE || error->kind == ERROR_NOP ||
-	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NOT_ELF ||
+	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_EMBEDDED ||
+	       error->kind == ERROR_NOT_ELF ||
 	       error->kind == ERROR_MACHINE || error->kind == ERROR_32_BIT;
 }
 
@@ -436,11 +437,9 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
-	snprintf(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_NOT_SERVER ?
-	       error_set(error, ERROR_NOT_SERVER, err, process.exe, text) :
-	       err == -EAGAIN ? 0 : err;
+	       detect_refuse(&process, process.exe, err, error) : err == -EAGAIN ? 0 : err;
 }
 
 int discover_find(struct discover *d, struct error *error)

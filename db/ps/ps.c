@@ -364,8 +364,7 @@ static int ps_refuse(struct ps *ps, uint32_t pid, struct error *error)
 	if (engine)
 		return error_set(error, ERROR_OTHER_SERVER, -ENOENT, process.exe,
 				 engine->words[0]);
-	snprintf(text, sizeof(text), "process %u", pid);
-	return error_set(error, ERROR_NOT_SERVER, -ENOENT, process.exe, text);
+	return detect_refuse(&process, process.exe, -ENOENT, error);
 }
 
 /* Return 0 if file @path, which no process that is wanted runs, is a server's, or the error. */
@@ -376,7 +375,7 @@ static int ps_refuse_path(const char *path, struct error *error)
 
 	if (fd >= 0)
 		close(fd);
-	return engine ? 0 : error_set(error, ERROR_NOT_SERVER, -ENOENT, path, NULL);
+	return engine ? 0 : detect_refuse(NULL, path, -ENOENT, error);
 }
 
 int ps_read(struct ps *ps, struct ps_list *list, struct error *error)

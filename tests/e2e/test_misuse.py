@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -114,6 +115,20 @@ def test_library_that_the_process_does_not_map(form):
     assert done.returncode == other.returncode == 0, done.stderr
     assert re.match(r"dbslower: \S*/libz\.so\S*: no process of -p maps it; hits are shown once one has loaded it\n", done.stderr), done.stderr
     assert "maps it" not in other.stderr
+
+
+def test_embedded_server(tmp_path):
+    """By the name of the library: Debian has no program with it."""
+    library = tmp_path / "libmariadbd.so.19"
+    shutil.copy(os.path.realpath(f"/lib/{os.uname().machine}-linux-gnu/libz.so.1"), library)
+    source = f"import ctypes, sys; ctypes.CDLL({str(library)!r}); print('ready', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        for form in (["-p", process.pid], ["ps", "-p", process.pid], ["-x", library]):
+            done = run(*form)
+            assert done.returncode == 1 and ONE_LINE.fullmatch(done.stderr), done.stderr
+            assert f"the embedded server is not supported{f' (process {process.pid})' if '-p' in form else ''}; " in done.stderr
+        process.stdin.close()
 
 
 @pytest.mark.parametrize("table", [VALUES, MIXED], ids=["values", "mixed"])
