@@ -71,6 +71,8 @@ int main(int argc, char *argv[])
 	/* Texts of statements must not be in a core dump, nor readable by others of this user. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sigaction(SIGBUS, &action, NULL);
+	/* A script starts with it ignored what it puts in the background. */
+	signal(SIGINT, SIG_DFL);
 	if (complete_is_asked(argc, argv))
 		return complete_run(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--tables"))

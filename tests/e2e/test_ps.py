@@ -276,3 +276,12 @@ def test_prepared_transaction(tool):
             holder.execute("rollback prepared 'p'")
     assert seen["blocked_by"] == row[0] == [0]
     assert re.search(rf"^ *{pid} prepared +update t set a = 3$", shown, re.M), shown
+
+
+@pytest.mark.parametrize("form", [["ps", "-i", "0.1"], ["slow"], ["stat", "-i", "0.1"], ["locks"]], ids=" ".join)
+def test_ends_on_sigint_in_the_background(form):
+    """A shell that is not interactive starts what has an & with SIGINT ignored."""
+    need_root()
+    script = '"$@" >/dev/null & sleep 1; kill -INT $!; wait $!; echo $?'
+    done = subprocess.run(["sh", "-c", script, "sh", DBSLOWER, *form], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() in ("0", "130"), done
