@@ -27,6 +27,12 @@ int error_set(struct error *error, enum error_kind kind, int code, const char *s
 	return code;
 }
 
+int error_link(struct error *error, int err, const char *symbol, const char *program)
+{
+	return err == -ENOMEM ? error_set(error, ERROR_MEMORY, err, NULL, NULL) :
+				error_set(error, ERROR_LINK, err, symbol, program);
+}
+
 int error_set_copied(struct error *error, const char *path, const uint32_t *pids, size_t npids)
 {
 	char detail[sizeof(error->detail)];

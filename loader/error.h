@@ -58,6 +58,12 @@ struct error {
 	char *log;		/* the verifier's last lines, or NULL; error_clear() frees it */
 };
 
+/*
+ * Set @error: a program could not be linked, as @symbol of it is not defined, or as there was no
+ * memory, which @err says. Return @err.
+ */
+int error_link(struct error *error, int err, const char *symbol, const char *program);
+
 /* Return whether @error leaves open that the file can be traced by other probes. */
 static inline bool error_lacks_probes(const struct error *error)
 {

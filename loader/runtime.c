@@ -103,7 +103,7 @@ static int runtime_objects(struct runtime *rt, struct error *error)
 				      (size_t)(from->end - from->start));
 
 		if (err)
-			return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
+			return error_link(error, err, "the embedded object", NULL);
 		rt->nobjects++;
 	}
 	return 0;
@@ -305,7 +305,7 @@ static int runtime_link(const struct runtime *rt, const char *program, struct bp
 
 	for (size_t i = 0; n == -ENOENT && culprit == program && i < rt->nobjects; i++)
 		n = object_link(&rt->objects[i], program, rt->values, rt->nvalues, insns, &culprit);
-	return n < 0 ? error_set(error, ERROR_LINK, n, culprit, program) : n;
+	return n < 0 ? error_link(error, n, culprit, program) : n;
 }
 
 /* Attach @prog to tracepoint @name, or to @event. Return the link or -errno. */

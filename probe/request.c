@@ -428,7 +428,7 @@ static int request_link(struct request_ctx *ctx, const struct request_site *site
 			ctx->linked, &culprit);
 	if (n == -ENOSPC)
 		return request_refuse(ctx, site, "", "the filter and the values are too long");
-	return n < 0 ? error_set(ctx->error, ERROR_LINK, n, culprit, ctx->program) : n;
+	return n < 0 ? error_link(ctx->error, n, culprit, ctx->program) : n;
 }
 
 /* Return the number of sites of a file that can be attached within seconds. */

@@ -398,7 +398,7 @@ static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 	if (n >= 0 && config->limited)
 		n = linkage_limited(linkage, bind, (uint32_t)n, &culprit);
 	if (n < 0)
-		error_set(bind->error, ERROR_LINK, n, culprit, at->probe->program);
+		error_link(bind->error, n, culprit, at->probe->program);
 	bind->has |= linkage->has;
 	bind->wants |= linkage->wants;
 cleanup:
