@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+import recording
 import recording_maker
 from recording_maker import Made, counted, hostile, number, numbers
 from tool import DBSLOWER, parsed, run
@@ -104,6 +105,12 @@ def test_page(path):
     out = shown(path, program="report")
     assert not re.search(CONTROL, out.replace("\t", ""))
     assert "</script>\u009b" not in out and "[31m</script>" not in out
+
+
+def test_reader_takes_any_bytes(path):
+    """The one that is written from docs/recording.md."""
+    read = recording.read(path)
+    assert read.options()["host"].startswith('a"') and len(list(read.events())) > 30
 
 
 # --- files that take long

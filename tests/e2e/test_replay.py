@@ -414,6 +414,22 @@ def test_since_and_until(recorded):
                 assert shown == [end for end in ends if (end >= at if option == "--since" else end <= at)], (option, text)
 
 
+def test_it_does_not_nap(tmp_path):
+    """Neither between portions of a file nor where its clock leaps by hours: the only sleeps are those of its start."""
+    many, leaps = Made(), Made()
+    for made, count, step in ((many, 40_000, None), (leaps, 400, 3_600_000)):
+        session = made.session(made.server())
+        for n in range(count):
+            made.statement(session, "select 1", at=n * step if step else None)
+    for made in many, leaps:
+        path = made.save(tmp_path / "naps.rec")
+        for form in (["stat"], ["top"], ["-m", "0"], ["stat", "-i", "60"]):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+            done = run("replay", path, *form, stdout=subprocess.DEVNULL)
+            assert done.returncode == 0 and "nothing lost" in done.stderr, done.stderr
+            assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before < 20, form
+
+
 def test_range_outside(tmp_path):
     """Is said, with times that the options take."""
     made = Made()

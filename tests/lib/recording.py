@@ -202,7 +202,7 @@ class Decoder:
         return entries[number]
 
     def call(self, c):
-        self.calls.append(c.string().decode())
+        self.calls.append(c.string().decode(errors="replace"))
 
     def query(self, c):
         number = c.number()
@@ -346,7 +346,7 @@ class Decoder:
         if not has("lwlock") and not has("session"):
             tag = m.get("tag", [0] * 4)
             found.update(tag=tag, tag_type=m.get("type", 0), **known(relation=m.get("relation"), relation_oid=m.get("relation_oid")))
-            if has("lock") and m["lock"].decode() in TAGS:
+            if has("lock") and m["lock"].decode(errors="replace") in TAGS:
                 found["relation_oid"] = tag[1]
         if has("waiter"):
             found.update({key: own[key] for own in m["waiter"] for key in ("query", "truncated", "connection_id") if key in own})
@@ -431,7 +431,7 @@ class Recording:
         return layout
 
     def options(self):
-        return {one["name"].decode(): one["value"].decode() for one in Decoder(self.blocks[0].events) if one["type"] == "option"}
+        return {one["name"].decode(): one["value"].decode(errors="replace") for one in Decoder(self.blocks[0].events) if one["type"] == "option"}
 
 
 def read(path):
