@@ -127,12 +127,21 @@ bool syscall_name(uint32_t number, char name[SYSCALL_NAME])
 	return true;
 }
 
+/* Set *@number to @first plus that of @name in @names. Return whether it is there. */
+static bool word_find(const char *names, uint32_t first, const char *name, uint32_t *number)
+{
+	size_t len = strlen(name), word;
+
+	for (*number = first; *names; names += word + 1, ++*number) {
+		word = (size_t)(strchr(names, ' ') - names);
+		if (word == len && *name != '-' && !memcmp(names, name, len))
+			return true;
+	}
+	return false;
+}
+
 bool syscall_number(const char *name, uint32_t *number)
 {
-	char word[SYSCALL_NAME];
-
-	for (*number = 0; *number < SYSCALL_MAX; ++*number)
-		if (syscall_name(*number, word) && !strcmp(word, name))
-			return true;
-	return false;
+	return word_find(arch_names, 0, name, number) ||
+	       word_find(common_names, COMMON_FIRST, name, number);
 }

@@ -69,10 +69,27 @@ static void decode_other_why(struct decode *d, struct decoder *body)
 	d->why = why;
 }
 
+/* Read a text that is not wanted. Later ones may refer to it, but not if it is itself a copy. */
+static void decode_other_text(struct decode *d, struct decoder *body)
+{
+	struct statement s = { .start_ns = 0 };
+	struct decoder copy = *body;
+
+	if (!decode_number(&copy)) {
+		decode_text(d, body, &s);
+		return;
+	}
+	*body = copy;
+	for (uint64_t n = decode_number(body); n && !body->failed; n--) {
+		decode_number(body);
+		decode_number(body);
+		decode_bytes(body, decode_number(body));
+	}
+}
+
 /* Skip a value of @type, which may be a later one, of an unknown member of the file's list @of. */
 static void decode_skip(struct decode *d, struct decoder *body, enum layout_of of, char type)
 {
-	struct statement s = { .start_ns = 0 };
 	size_t len;
 
 	switch (type) {
@@ -87,8 +104,7 @@ static void decode_skip(struct decode *d, struct decoder *body, enum layout_of o
 			decode_number(body);
 		break;
 	case MEMBER_TEXT:
-		/* Later ones may refer to it. */
-		decode_text(d, body, &s);
+		decode_other_text(d, body);
 		break;
 	case MEMBER_BREAKDOWN:
 		decode_other_why(d, body);
@@ -342,17 +358,19 @@ int decode_next(struct decode *d, struct decode_event *event)
 {
 	struct decoder *block = &d->block, body;
 	uint64_t len, type;
-	int ret = 0;
+	int ret;
 
-	while (!ret && block->at < block->end) {
-		type = decode_number(block);
-		len = decode_number(block);
-		body.at = decode_bytes(block, len);
-		if (block->failed)
-			return -EBADMSG;
-		body = (struct decoder){ .at = body.at, .end = body.at + len };
-		event->type = type < RECORDING_TYPES ? (enum recording_type)type : RECORDING_TYPES;
-		ret = decode_body(d, &body, event);
-	}
-	return ret;
+	if (block->at == block->end)
+		return 0;
+	type = decode_number(block);
+	len = decode_number(block);
+	body.at = decode_bytes(block, len);
+	if (block->failed)
+		return -EBADMSG;
+	body = (struct decoder){ .at = body.at, .end = body.at + len };
+	event->type = type < RECORDING_TYPES ? (enum recording_type)type : RECORDING_TYPES;
+	ret = decode_body(d, &body, event);
+	if (!ret)
+		event->type = RECORDING_TYPES;
+	return ret < 0 ? ret : 1;
 }

@@ -9,8 +9,9 @@
 #include "db/recording/parts.h"
 
 /*
- * Decode the next event to @event; unknown ones are skipped. Return 1; 0 at the end of the block;
- * -EBADMSG if the rest of the block is invalid; or -ENOMEM.
+ * Decode the next event to @event; its type is RECORDING_TYPES if it is unknown, or for the decoder
+ * only. Return 1; 0 at the end of the block; -EBADMSG if the rest of the block is invalid; or
+ * -ENOMEM.
  */
 int decode_next(struct decode *decode, struct decode_event *event);
 

@@ -120,6 +120,15 @@ static void server_read(struct decoder *body, struct decode_server *s)
 	}
 }
 
+/* Return whether server @i has these bytes, of this CRC32C. */
+static bool server_is(struct decode *d, size_t i, const uint8_t *bytes, size_t len, uint32_t crc)
+{
+	if (d->bytes[i].crc != crc || d->bytes[i].len != len)
+		return false;
+	d->work += len;
+	return !memcmp(d->bytes[i].data, bytes, len);
+}
+
 int decode_add_server(struct decode *d, struct decoder *body)
 {
 	size_t len = (size_t)(body->end - body->at), i = 0;
@@ -129,8 +138,7 @@ int decode_add_server(struct decode *d, struct decoder *body)
 		return -EBADMSG;
 	/* Most that differ are of one length. */
 	crc = crc32c_of(d->crc, body->at, len);
-	while (i < d->nservers && (d->bytes[i].crc != crc || d->bytes[i].len != len ||
-				   memcmp(d->bytes[i].data, body->at, len)))
+	while (i < d->nservers && !server_is(d, i, body->at, len, crc))
 		i++;
 	if (i == d->nservers) {
 		if (i == DECODE_SERVERS)
@@ -142,10 +150,15 @@ int decode_add_server(struct decode *d, struct decoder *body)
 		d->bytes[i].len = len;
 		d->bytes[i].crc = crc;
 		server_read(body, &d->servers[i]);
+		if (body->failed) {
+			free(d->bytes[i].data);
+			d->bytes[i].data = NULL;
+			return -EBADMSG;
+		}
 		d->nservers++;
 	}
 	d->server[d->nserver++ % RECORDING_SERVERS] = (uint32_t)i;
-	return body->failed ? -EBADMSG : 0;
+	return 0;
 }
 
 void decode_server_at(const struct decode *d, struct decoder *body, uint32_t *at)
@@ -299,6 +312,7 @@ void decode_text(struct decode *d, struct decoder *body, struct statement *s)
 		s->text = d->text;
 		s->text_len = shape_apply(body, d->texts[number - 1].text,
 					  d->texts[number - 1].len, d->text, TEXT_MAX, &change);
+		d->work += s->text_len;
 		if (!s->truncated && change != SHAPE_OTHER &&
 		    (change == SHAPE_SAME || d->texts[number - 1].plain))
 			s->alike = d->texts[number - 1].alike;

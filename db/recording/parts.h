@@ -66,6 +66,7 @@ struct decode {
 		uint32_t crc;
 	} bytes[DECODE_SERVERS];
 	size_t nservers;
+	uint64_t work;			/* bytes read beside those of events; for the caller */
 	/* The dictionaries of the block; the number of entries so far. */
 	uint32_t server[RECORDING_SERVERS], nserver;
 	struct decode_session *sessions;	/* RECORDING_SESSIONS, owned */

@@ -80,16 +80,18 @@ struct window {
 /* Fill @window with the bytes from @offset on. Return 0 or -errno. */
 static int window_fill(struct window *window, struct reader *r, uint64_t offset, uint64_t size)
 {
-	window->len = size - offset < SEARCH_BYTES ? size - offset : SEARCH_BYTES;
+	size_t len = size - offset < SEARCH_BYTES ? size - offset : SEARCH_BYTES;
+	int err = reader_stopped(r, len) ? -EINTR : reader_bytes(r, window->bytes, len, offset);
+
+	window->len = err ? 0 : len;
 	window->offset = offset;
-	if (reader_stopped(r, window->len))
-		return -EINTR;
-	return reader_bytes(r, window->bytes, window->len, offset);
+	return err;
 }
 
 /*
  * Move *@offset to the next bytes that may be a head: of a ring, what remains of an overwritten
- * block is in between. To @size if there are none. Return 0 or -EINTR.
+ * block is in between. To @size if there are none, or if the file cannot be read there. Return 0 or
+ * -EINTR.
  */
 static int reader_search(struct reader *r, uint64_t *offset, uint64_t size, struct window *window)
 {
@@ -176,7 +178,7 @@ static int reader_identify(struct reader *r, uint64_t size, struct window *windo
 	struct recording_block block;
 	int err, i;
 
-	while (offset < size && read < SEARCH_LIMIT * size) {
+	while (offset < size && read / SEARCH_LIMIT < r->bytes) {
 		err = reader_head(r, &block, offset, size);
 		if (!err) {
 			read += block.length;
@@ -277,6 +279,16 @@ static void reader_check(struct reader *r)
 	}
 }
 
+/* Decode the next event of the block, as decode_next(). */
+static int reader_event(struct reader *r, struct decode_event *event)
+{
+	int ret = decode_next(&r->decode, event);
+
+	r->work += r->decode.work;
+	r->decode.work = 0;
+	return ret;
+}
+
 /*
  * Read the layout in the first block. Without the names of its members, nothing can be read: return
  * -EPROTONOSUPPORT if it is missing or damaged and no block has our names; else 0 or -errno.
@@ -291,8 +303,9 @@ static int reader_layout(struct reader *r)
 		return err;
 	if (!err) {
 		decode_block(&r->decode, start, r->events);
-		while (decode_next(&r->decode, &event) > 0)
-			continue;
+		while (reader_event(r, &event) > 0)
+			if (reader_stopped(r, EVENT_WORK))
+				return -EINTR;
 	}
 	for (size_t i = 0; i < r->nblocks; i++)
 		if (decode_knows(&r->decode, &r->blocks[i]))
@@ -302,6 +315,14 @@ static int reader_layout(struct reader *r)
 		return 0;
 	r->damage.unstarted |= err;
 	return -EPROTONOSUPPORT;
+}
+
+/* Return how many bytes of the file are no hole, or less than 1 MiB more. */
+static uint64_t reader_allocated(const struct stat *st)
+{
+	uint64_t bytes = (uint64_t)st->st_blocks * 512 + (1u << 20), size = (uint64_t)st->st_size;
+
+	return bytes < size ? bytes : size;
 }
 
 int reader_open(struct reader *r, int fd, bool (*stopped)(void *arg), void *arg)
@@ -317,6 +338,8 @@ int reader_open(struct reader *r, int fd, bool (*stopped)(void *arg), void *arg)
 		err = -ENOMEM;
 	if (!err && fstat(fd, &st))
 		err = -errno;
+	if (!err)
+		r->bytes = reader_allocated(&st);
 	if (!err)
 		err = reader_scan(r, (uint64_t)st.st_size, window);
 	if (!err)
@@ -385,9 +408,9 @@ int reader_next(struct reader *r, struct decode_event *event)
 				return ret;
 			r->reading = true;
 		}
-		ret = decode_next(&r->decode, event);
-		if (ret > 0 && event->type == RECORDING_STATEMENT)
-			r->work += event->statement.text_len;
+		ret = reader_event(r, event);
+		if (ret > 0 && event->type == RECORDING_TYPES)
+			continue;
 		if (ret > 0 || ret == -ENOMEM)
 			return ret;
 		r->reading = false;

@@ -21,7 +21,8 @@ struct reader {
 	int fd;				/* borrowed */
 	bool (*stopped)(void *arg);	/* or NULL: never */
 	void *arg;
-	uint64_t work;			/* since it was asked */
+	uint64_t work;			/* in bytes, since it was asked */
+	uint64_t bytes;			/* of the file, without holes */
 	struct crc32c crc;
 	struct recording_block *blocks;	/* owned; in order, RECORDING_START first */
 	size_t nblocks, room;
@@ -36,9 +37,10 @@ struct reader {
 
 /*
  * Find the blocks of the regular file @fd, borrowed. @stopped, or NULL, is called with @arg now and
- * then, every few tens of ms: if it returns true, reading ends with -EINTR. Return 0; -EINVAL if
- * there is no block; -EPROTONOSUPPORT if it has an unknown version or, with ->damage.unstarted, an
- * unknown layout; or another -errno. reader_close() ends it in any case.
+ * then, at most some tenths of a second apart but for millions of blocks in disorder: if it returns
+ * true, reading ends with -EINTR. Return 0; -EINVAL if there is no block; -EPROTONOSUPPORT if it
+ * has an unknown version or, with ->damage.unstarted, an unknown layout; or another -errno.
+ * reader_close() ends it in any case.
  */
 int reader_open(struct reader *reader, int fd, bool (*stopped)(void *arg), void *arg);
 

@@ -102,22 +102,25 @@ static void replay_fetch(struct replay *r)
 /*
  * Without RECORDING_START, the clocks are those of the first statement or wait. A ring or a flight
  * recorder may have been started days earlier: its time begins with the first event that is left.
+ * Return 0 or -errno.
  */
-static void replay_clock(struct replay *r)
+static int replay_clock(struct replay *r)
 {
 	struct decode_event event;
+	int ret;
 
 	if (r->reader.late && r->info.start_ns < r->info.begin_ns)
 		r->info.start_ns = r->info.start_wall_ns = 0;
 	if (!r->info.start_ns)
 		r->info.start_ns = r->info.begin_ns;
 	if (r->info.start_wall_ns)
-		return;
+		return 0;
 	reader_seek(&r->reader, 0);
-	while (reader_next(&r->reader, &event) > 0)
-		if (event.type == RECORDING_STATEMENT || event.type == RECORDING_WAIT)
-			break;
+	do
+		ret = reader_next(&r->reader, &event);
+	while (ret > 0 && event.type != RECORDING_STATEMENT && event.type != RECORDING_WAIT);
 	r->info.start_wall_ns = r->info.start_ns + r->reader.decode.wall_offset_ns;
+	return ret < 0 ? ret : 0;
 }
 
 struct replay *replay_new(int fd)
@@ -134,16 +137,19 @@ struct replay *replay_new(int fd)
 int replay_read(struct replay *r, bool (*stopped)(void *arg), void *arg)
 {
 	struct decode_event event;
-	int err = reader_open(&r->reader, r->reader.fd, stopped, arg);
+	int ret = reader_open(&r->reader, r->reader.fd, stopped, arg);
 
-	if (err)
-		return err;
-	while (!r->reader.damage.unstarted && r->reader.next < 2 &&
-	       reader_next(&r->reader, &event) > 0 && event.type == RECORDING_OPTIONS)
+	while (!ret && !r->reader.damage.unstarted && r->reader.next < 2) {
+		ret = reader_next(&r->reader, &event);
+		if (ret <= 0 || event.type != RECORDING_OPTIONS)
+			break;
 		info_option(&r->info, &event);
+		ret = 0;
+	}
+	if (ret < 0)
+		return ret;
 	reader_range(&r->reader, &r->info.begin_ns, &r->info.end_ns);
-	replay_clock(r);
-	return 0;
+	return replay_clock(r);
 }
 
 const struct replay_info *replay_info(const struct replay *r)
