@@ -425,26 +425,28 @@ static bool is_file(const char *path, size_t len)
 
 size_t option_probe_path(const char *word, size_t *begin)
 {
-	const char *colon = strchr(word, ':');
+	size_t kind = strcspn(word, ":/");
 
-	/* A kind may precede it. */
-	*begin = 0;
-	for (int i = 0; colon && i < 2; i++, *begin = (size_t)(colon - word) + 1)
-		for (size_t len = strlen(word + *begin); len--;)
+	for (*begin = word[kind] == ':' ? kind + 1 : 0;; *begin = 0) {
+		for (size_t len = 0; word[*begin + len]; len++)
 			if (word[*begin + len] == ':' && is_file(word + *begin, len))
 				return len;
-	return 0;
+		if (!*begin)
+			return 0;
+	}
 }
 
 /* Return whether @word is a file: it has a '/', except in the FILE: of a probe. */
 static bool is_path(const char *word, bool probes)
 {
-	size_t head = probes ? strcspn(word, " \t\n(\"") : strlen(word), begin;
+	size_t head = strcspn(word, " \t\n(\""), begin;
 
-	if (probes && is_file(word, strlen(word)))
-		return true;
-	return memchr(word, '/', head) && !(probes && (memchr(word, ':', head) ||
-						       option_probe_path(word, &begin)));
+	if (!probes)
+		return strchr(word, '/');
+	if (option_probe_path(word, &begin))
+		return false;
+	return is_file(word, strlen(word)) ||
+	       (memchr(word, '/', head) && !memchr(word, ':', head));
 }
 
 /* Parse a word: a file or not. Return 1 or -EINVAL. */

@@ -105,8 +105,9 @@ struct option_rule {
 };
 
 /*
- * Return the length of the path of an existing file in the probe @word, which begins at *@begin and
- * is followed by a colon: the longest one. It may have blanks and colons. 0: there is none.
+ * Return the length of the path of an existing file in the probe @word, which begins at *@begin,
+ * perhaps behind a kind, and is followed by a colon. It may have blanks and colons. Of several the
+ * shortest counts: a file that someone else creates cannot lengthen it. 0, also in *@begin: none.
  */
 size_t option_probe_path(const char *word, size_t *begin);
 

@@ -475,7 +475,6 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, size_t begin, si
 	int err;
 
 	len += strcspn(word + len, " \t\n(\"");
-
 	*spec = (struct trace_spec){ .request = { .all = true } };
 	spec->head = strndup(word, len);
 	if (!spec->head)

@@ -105,7 +105,7 @@ int trace_request_read(struct loop *loop, const struct trace_options *own,
 		const char *word = options->words[i];
 		size_t begin, path = option_probe_path(word, &begin);
 		struct trace_error error;
-		int err = trace_spec_parse(&specs[i], word, path ? begin : 0, path, files, &error);
+		int err = trace_spec_parse(&specs[i], word, begin, path, files, &error);
 
 		if (err == -ENOMEM)
 			return message_no_memory();

@@ -608,6 +608,21 @@ def test_paths_with_blanks_and_colons(trace, programs, tmp_path, name):
     assert path.messages() == ["arg1=1"], path.said()
 
 
+def test_path_is_not_lengthened(trace, programs, tmp_path, monkeypatch):
+    """By files that another user creates beside it, or in the working directory."""
+    shutil.copy(programs / "probed", tmp_path / "probed")
+    for other in (f"{tmp_path}/probed:probed", f"{tmp_path}/u:{tmp_path}/probed"):
+        os.makedirs(os.path.dirname(other), exist_ok=True)
+        shutil.copy("/bin/true", other)
+    monkeypatch.chdir(tmp_path)
+    one = Probed(tmp_path / "probed")
+    traced = trace(f"u:{one.path}:probed:text (arg1 == 7) arg1", f"{one.path}:probed:text (arg1 == 7) arg1")
+    one()
+    assert traced.stop() == 0
+    one.close()
+    assert traced.messages() == ["arg1=7", "arg1=7"], traced.said()
+
+
 @pytest.mark.parametrize("way", [["--json"], [], ["--count"], ["--count", "--json"]], ids=" ".join)
 def test_file_of_a_name_in_two(trace, programs, tmp_path, way):
     shutil.copy(programs / "probed", tmp_path / "second")
