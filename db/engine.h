@@ -146,6 +146,8 @@ struct engine {
 	const struct engine_brand *brands;
 	enum fingerprint_dialect dialect;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
+	/* Beginnings of the file names of the server as a library; NULL: there is none. */
+	const char *const *embedded;
 	const char *const *signature_symbols;	/* exported by the server only, NULL-terminated */
 	/* The version string: after these words in .rodata, or in this variable; or NULL. */
 	const char *version_words, *version_symbol;

@@ -154,12 +154,16 @@ bool detect_is_rejected(const struct detect *detect, const struct process *proce
 	return known && (known->rejected || !known->engine);
 }
 
-/* Return whether a file is called as the library of MariaDB's or MySQL's embedded server. */
+/* Return whether a file is called as the library that is a server. */
 static bool is_embedded(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	return !strncmp(name, "libmariadbd.", 12) || !strncmp(name, "libmysqld.", 10);
+	for (size_t i = 0; engine_table[i]; i++)
+		for (const char *const *one = engine_table[i]->embedded; one && *one; one++)
+			if (!strncmp(name, *one, strlen(*one)))
+				return true;
+	return false;
 }
 
 static int embedded_map(void *arg, const struct process_map *map)

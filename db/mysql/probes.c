@@ -299,6 +299,7 @@ const struct engine engine_mysql = {
 	.brands = mysql_brands,
 	.dialect = FINGERPRINT_MYSQL,
 	.executables = mysql_executables,
+	.embedded = (const char *const[]){ "libmariadbd.", "libmysqld.", NULL },
 	.signature_symbols = mysql_dispatchers,
 	.version_symbol = "server_version",
 	.probe_sets = mysql_probe_sets,
