@@ -135,27 +135,36 @@ void locks_table_init(struct locks_table *table, struct output *out, bool wall)
 	};
 }
 
+/* Add @sum, all bytes of whose key are set, to that of the same key, or as a row of @owner. */
+static bool sums_add(struct locks_table *table, const struct locks_sum *sum, uint32_t owner)
+{
+	struct locks_sum *to = locks_rows_get(&table->sums, &sum->of, owner);
+
+	if (!to)
+		return false;
+	to->waits += sum->waits;
+	to->failed += sum->failed;
+	to->deadlocks += sum->deadlocks;
+	to->total_ns += sum->total_ns;
+	to->max_ns = to->max_ns > sum->max_ns ? to->max_ns : sum->max_ns;
+	return true;
+}
+
 bool locks_table_add(struct locks_table *table, const struct lock_wait *wait)
 {
 	const struct event_lock *event = wait->event;
-	struct locks_sum_key key;
-	struct locks_sum *sum;
+	struct locks_sum sum;
 
-	memset(&key, 0, sizeof(key));
-	key.engine = wait->server->engine->name;
-	key.mode = locks_wait_mode(wait->server->engine, event);
-	snprintf(key.kind, sizeof(key.kind), "%s", *wait->kind ? wait->kind : "lock");
-	locks_wait_object(wait, false, key.object, sizeof(key.object));
-	sum = locks_rows_get(&table->sums, &key, event->head.owner);
-	if (!sum)
-		return false;
-	sum->waits++;
-	sum->failed += !!(event->flags & LOCK_FAILED);
-	sum->deadlocks += !!(event->flags & LOCK_DEADLOCK);
-	sum->total_ns += wait->duration_ns;
-	if (sum->max_ns < wait->duration_ns)
-		sum->max_ns = wait->duration_ns;
-	return true;
+	memset(&sum, 0, sizeof(sum));
+	sum.of.engine = wait->server->engine->name;
+	sum.of.mode = locks_wait_mode(wait->server->engine, event);
+	snprintf(sum.of.kind, sizeof(sum.of.kind), "%s", *wait->kind ? wait->kind : "lock");
+	locks_wait_object(wait, false, sum.of.object, sizeof(sum.of.object));
+	sum.waits = 1;
+	sum.failed = !!(event->flags & LOCK_FAILED);
+	sum.deadlocks = !!(event->flags & LOCK_DEADLOCK);
+	sum.total_ns = sum.max_ns = wait->duration_ns;
+	return sums_add(table, &sum, event->head.owner);
 }
 
 static int sum_compare(const void *pa, const void *pb)
@@ -197,23 +206,18 @@ void locks_table_add_lwlocks(struct locks_table *table, const struct lwlock_coun
 {
 	for (size_t i = 0; i < n; i++) {
 		struct event_lock event = { .flags = LOCK_LWLOCK, .mode = counts[i].mode };
-		struct locks_sum_key key;
-		struct locks_sum *sum;
+		struct locks_sum sum;
 
-		if (!counts[i].sum.count)
-			continue;
-		memset(&key, 0, sizeof(key));
-		key.engine = counts[i].engine->name;
-		key.mode = locks_wait_mode(counts[i].engine, &event);
-		snprintf(key.kind, sizeof(key.kind), "lwlock");
-		snprintf(key.object, sizeof(key.object), "%s", counts[i].name);
-		sum = locks_rows_get(&table->sums, &key, LOCKS_NO_OWNER);
-		if (!sum)
-			return;
-		sum->waits += counts[i].sum.count;
-		sum->total_ns += counts[i].sum.total_ns;
-		if (sum->max_ns < counts[i].sum.max_ns)
-			sum->max_ns = counts[i].sum.max_ns;
+		memset(&sum, 0, sizeof(sum));
+		sum.of.engine = counts[i].engine->name;
+		sum.of.mode = locks_wait_mode(counts[i].engine, &event);
+		snprintf(sum.of.kind, sizeof(sum.of.kind), "lwlock");
+		snprintf(sum.of.object, sizeof(sum.of.object), "%s", counts[i].name);
+		sum.waits = counts[i].sum.count;
+		sum.total_ns = counts[i].sum.total_ns;
+		sum.max_ns = counts[i].sum.max_ns;
+		if (sum.waits)
+			sums_add(table, &sum, LOCKS_NO_OWNER);
 	}
 }
 
