@@ -93,8 +93,6 @@ static int replay_run(const struct command *command, int argc, char *argv[])
 			return replay_refuse(&err, argv[2], replay_others());
 		return replay_command(chosen, argv[1], argc - 2, argv + 2);
 	}
-	if (argc > 2 && command_is_other(argv[2]))
-		return replay_refuse(&err, argv[2], "this file was built without it");
 	if (!chosen)
 		return replay_refuse(&err, "slow", "not in this file; specify a command");
 	return replay_command(chosen, argv[1], argc - 1, argv + 1);

@@ -71,8 +71,9 @@ const struct command *command_of_program(const char *path);
 /* Return the command called @name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* The names of the commands that were not linked, each between blanks. */
+/* The names of the commands that were not linked, each between blanks, and what is said of one. */
 extern const char command_others[];
+#define COMMAND_OTHER	"this file was built without it; dbslower --help lists the commands it has"
 
 /* Return whether @word is one of them. */
 bool command_is_other(const char *word);

@@ -42,8 +42,7 @@ static int main_help(char *program, const char *name, const char *more)
 	output_string(&err, *name ? "dbslower: " : "dbslower: ''");
 	escape_terminal(&err, name, known.len, false);
 	if (command_is_other(name)) {
-		output_string(&err, ": this file was built without it; dbslower --help lists the "
-			      "commands that it has\n");
+		output_string(&err, ": " COMMAND_OTHER "\n");
 		output_flush(&err);
 		return EXIT_USAGE;
 	}
@@ -71,7 +70,7 @@ int main(int argc, char *argv[])
 	/* Texts of statements must not be in a core dump, nor readable by others of this user. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sigaction(SIGBUS, &action, NULL);
-	/* A script starts with it ignored what it puts in the background. */
+	/* A shell that is not interactive starts what has an & with it ignored. */
 	signal(SIGINT, SIG_DFL);
 	if (complete_is_asked(argc, argv))
 		return complete_run(argc, argv);

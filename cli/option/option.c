@@ -312,9 +312,8 @@ static int refuse_engine(struct option_parser *p, const char *word)
 	char words[256];
 
 	option_message(p, NULL, word, strlen(word));
-	if (first && command_is_other(word))
-		return option_message_end(p, "this file was built without it",
-					  "dbslower --help lists the commands that it has");
+	if (command_is_other(word))
+		return option_message_end(p, COMMAND_OTHER, NULL);
 	if (is_separate_unit(p, word)) {
 		output_printf(p->err, "unit without a number; specify %s%s", p->before, word);
 		return option_message_end(p, "", NULL);
