@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cli/format/: events as text: tables, JSON, OTLP, OpenMetrics, the formats of servers' logs,
+ * cli/format/: events as text: tables, JSON, OTLP, metrics, the formats of servers' logs,
  * histograms; and the escaping of foreign bytes for each of these.
  * It traces nothing, and knows no options.
  */

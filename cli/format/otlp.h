@@ -47,7 +47,7 @@ void otlp_statement(struct otlp *otlp, const struct statement *statement);
 /* Copy the first word of ->span_text in capitals; "" if it is not a short one of letters. */
 void otlp_operation(const struct statement *statement, char operation[OTLP_OPERATION + 1]);
 
-/* Append @value, which an integer of OTLP, of 64 bits with a sign, may be too small for. */
+/* Append @value, or INT64_MAX if it is larger: OTLP's integers have a sign. */
 void otlp_integer(struct output *out, uint64_t value);
 
 /* Flush as output_flush() does. Return 0 if no spans are written. */

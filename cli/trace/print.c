@@ -349,10 +349,13 @@ static void show_name(struct output *out, const char *name, size_t width)
 /* Append the name of a probe, and of its file if another one has the same, padded. */
 static void show_probe(struct output *out, const struct traced_probe *probe, size_t width)
 {
-	const char *slash = strrchr(probe->path, '/'), *file = slash ? slash + 1 : probe->path;
-	size_t columns = escape_width(file, strlen(file)) + 1;
+	const char *slash, *file;
+	size_t columns;
 
 	if (probe->several) {
+		slash = strrchr(probe->path, '/');
+		file = slash ? slash + 1 : probe->path;
+		columns = escape_width(file, strlen(file)) + 1;
 		show_name(out, file, 0);
 		output_char(out, ':');
 		width = columns < width ? width - columns : 0;

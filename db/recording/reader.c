@@ -317,7 +317,10 @@ static int reader_layout(struct reader *r)
 	return -EPROTONOSUPPORT;
 }
 
-/* Return how many bytes of the file are no hole, or less than 1 MiB more. */
+/*
+ * Return how many bytes of the file are no hole, and up to 1 MiB more: a small file may have no
+ * blocks of its own.
+ */
 static uint64_t reader_allocated(const struct stat *st)
 {
 	uint64_t bytes = (uint64_t)st->st_blocks * 512 + (1u << 20), size = (uint64_t)st->st_size;

@@ -22,7 +22,7 @@ struct reader {
 	bool (*stopped)(void *arg);	/* or NULL: never */
 	void *arg;
 	uint64_t work;			/* in bytes, since it was asked */
-	uint64_t bytes;			/* of the file, without holes */
+	uint64_t bytes;			/* of the file, about, without holes */
 	struct crc32c crc;
 	struct recording_block *blocks;	/* owned; in order, RECORDING_START first */
 	size_t nblocks, room;
