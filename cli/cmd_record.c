@@ -14,6 +14,7 @@
 #include "cli/option/table.h"
 #include "cli/tracing.h"
 #include "cli/version.h"
+#include "db/recording/layout.h"
 #include "db/recording/writer.h"
 #include "host/clock.h"
 
@@ -30,21 +31,25 @@ struct record {
 	bool has_bpf;			/* .. if at all */
 };
 
-/* End the block with what was lost until now. Return 0 or -errno. */
-static int record_commit(struct record *record, enum recording_kind kind)
+/* End the block of @user with what was lost until now. Return 0 or -errno. */
+static int record_commit(struct record *record, struct writer_user *user, enum recording_kind kind)
 {
 	struct recorded_cost cost = { .cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) };
+	struct recorded_user users[WRITER_USERS];
 	struct summary statements, waits;
+	int err = writer_reserve(&record->writer, user);
 
+	if (err)
+		return err;
 	/* While it is not known, it is that of the last time. */
 	record->has_bpf |= !tracer_run_ns(record->loop.tracer, &record->bpf_ns);
 	cost.has_bpf = record->has_bpf;
 	cost.bpf_ns = record->bpf_ns;
 	tracer_summary(record->loop.tracer, &statements, false);
 	tracer_summary(record->loop.tracer, &waits, true);
-	encode_status(&record->writer.encode, clock_ns(CLOCK_MONOTONIC), &statements, &waits,
-		      &cost);
-	return writer_commit(&record->writer, kind);
+	encode_status(&user->encode, clock_ns(CLOCK_MONOTONIC), &statements, &waits, &cost,
+		      users, writer_displaced(&record->writer, users));
+	return writer_commit(&record->writer, user, kind);
 }
 
 /* Report that the current file cannot be written, and end it. A flight recorder goes on. */
@@ -58,25 +63,41 @@ static void record_fail(struct record *record, int err)
 	loop->failed = loop->done = !record->flight.memory;
 }
 
-/* End the block. */
-static void record_write(struct record *record)
+/* End the block of @user. */
+static void record_write(struct record *record, struct writer_user *user)
 {
-	int err = record_commit(record, RECORDING_EVENTS);
+	int err = record_commit(record, user, RECORDING_EVENTS);
 
 	if (err)
 		record_fail(record, err);
 }
 
-/* End the block if it is full: one drain may have more events than a block has room for. */
-static void record_full(struct record *record)
+/* End the blocks that are due at @now_ns, as writer_due(). */
+static void record_due(struct record *record, uint64_t now_ns)
 {
-	if (record->writer.encode.events.len >= WRITER_BLOCK && !record->loop.failed)
-		record_write(record);
+	struct writer_user *user;
+
+	while (!record->loop.failed && (user = writer_due(&record->writer, now_ns)))
+		record_write(record, user);
+}
+
+/* Return the user of @server, who has a block. */
+static struct writer_user *record_user(struct record *record, const struct server *server)
+{
+	return writer_user(&record->writer, server->has_uid ? server->uid : UINT32_MAX);
+}
+
+/* End the block if it is full: one drain may have more events than a block has room for. */
+static void record_full(struct record *record, struct writer_user *user)
+{
+	if (writer_full(&record->writer, user) && !record->loop.failed)
+		record_write(record, user);
 }
 
 static bool record_statement(void *arg, const struct statement *s)
 {
 	struct record *record = arg;
+	struct writer_user *user;
 
 	if (record->loop.done)
 		return false;
@@ -84,10 +105,11 @@ static bool record_statement(void *arg, const struct statement *s)
 		flight_running(&record->flight, false, s->start_ns);
 	if (record->looking)
 		return false;
-	encode_statement(&record->writer.encode, s);
+	user = record_user(record, s->server);
+	encode_statement(&user->encode, s);
 	if (!s->transaction)
 		flight_statement(&record->flight, s);
-	record_full(record);
+	record_full(record, user);
 	if (!s->transaction && !s->running && !s->prepare)
 		loop_count(&record->loop);
 	return true;
@@ -96,6 +118,7 @@ static bool record_statement(void *arg, const struct statement *s)
 static bool record_wait(void *arg, const struct lock_wait *wait)
 {
 	struct record *record = arg;
+	struct writer_user *user;
 
 	if (record->loop.done)
 		return true;
@@ -103,18 +126,23 @@ static bool record_wait(void *arg, const struct lock_wait *wait)
 		flight_running(&record->flight, true, wait->start_ns);
 		return true;
 	}
-	encode_wait(&record->writer.encode, wait);
+	user = record_user(record, wait->server);
+	encode_wait(&user->encode, wait);
 	if (!wait->running)
 		flight_wait(&record->flight, wait->duration_ns);
-	record_full(record);
+	record_full(record, user);
 	return true;
 }
 
 /* End the current file. Return EXIT_OK or EXIT_FAILED. */
 static int record_end(struct record *record)
 {
-	int err = record_commit(record, RECORDING_END);
+	int err;
 
+	record_due(record, UINT64_MAX);
+	if (record->flight.fd < 0 || record->loop.failed)
+		return EXIT_FAILED;
+	err = record_commit(record, record->writer.users, RECORDING_END);
 	if (err)
 		record_fail(record, err);
 	else
@@ -140,9 +168,7 @@ static int record_tick(struct loop *loop)
 		record_look(record);
 	fired = flight_fired(&record->flight);
 
-	if (!loop->failed && (writer_due(&record->writer, now_ns) ||
-			      (fired && writer_pending(&record->writer))))
-		record_write(record);
+	record_due(record, fired ? UINT64_MAX : now_ns);
 	if (fired)
 		flight_begin(&record->flight, now_ns);
 	else if (flight_ends(&record->flight, now_ns)) {
@@ -185,8 +211,7 @@ static void record_running(struct loop *loop)
 
 	if (!loop->ending)
 		return;
-	if (writer_pending(&record->writer))
-		record_write(record);
+	record_due(record, UINT64_MAX);
 	if (flight_fired(&record->flight))
 		flight_begin(&record->flight, clock_ns(CLOCK_MONOTONIC));
 	if (record->flight.fd < 0)
@@ -232,7 +257,9 @@ static void record_number(struct encode *encode, const char *key, uint64_t value
 /* Write the block that says what is recorded, and where. Return 0 or -errno. */
 static int record_start(struct record *record)
 {
-	struct encode *encode = &record->writer.encode;
+	const struct writer *writer = &record->writer;
+	struct encode *encode = &record->writer.users->encode;
+	uint64_t limit = writer->memory ? writer->memory : writer->limit;
 	struct loop *loop = &record->loop;
 	char pids[512];
 	struct utsname name;
@@ -253,7 +280,9 @@ static int record_start(struct record *record)
 					       (clock_ns(CLOCK_MONOTONIC) - loop->start_ns));
 	record_number(encode, "threshold_ns", loop->options.threshold_ns);
 	encode_option(encode, "pids", pids);
-	return writer_commit(&record->writer, RECORDING_START);
+	if (limit)
+		record_number(encode, LIMIT_OPTION, limit);
+	return writer_commit(&record->writer, record->writer.users, RECORDING_START);
 }
 
 /* Open the tracer and drop privileges. Return EXIT_OK or EXIT_FAILED. */

@@ -136,7 +136,7 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 		return EXIT_USAGE;
 	}
 	getrandom(&id, sizeof(id), GRND_NONBLOCK);
-	writer_open(writer, id, own.memory);
+	writer_open(writer, id, own.memory, options->text_bytes);
 	if (own.memory)
 		return flight_prepare(flight);
 	flight->fd = open_output(options->file, false);

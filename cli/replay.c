@@ -73,6 +73,30 @@ static bool recording_stopped(void *arg)
 	return poll(&stop, 1, 0) > 0;
 }
 
+/* Report whose events were displaced, unless all are of one user. */
+static void replay_displaced(const struct replay *replay, const char *path, struct output *err)
+{
+	const struct replay_info *info = replay_info(replay);
+
+	for (size_t i = 0; info->nusers > 1 && i < info->nusers; i++) {
+		const struct recorded_user *user = &info->users[i];
+		char last[JSON_TIME];
+
+		if (!user->statements && !user->waits)
+			continue;
+		json_time_text(last, replay_wall(replay, user->last_ns));
+		replay_subject(err, path);
+		output_printf(err, ": no room was left for up to %llu statements and %llu lock "
+			      "waits, until %.19sZ, of ", (unsigned long long)user->statements,
+			      (unsigned long long)user->waits, last);
+		if (!user->known || user->uid == UINT32_MAX)
+			output_string(err, user->known ? "unknown users\n" : "other users\n");
+		else
+			output_printf(err, "user %u\n", user->uid);
+	}
+	output_flush(err);
+}
+
 int replay_read_path(struct replay *replay, const char *path, unsigned int needs,
 		     struct loop *loop, struct output *err)
 {
@@ -82,8 +106,10 @@ int replay_read_path(struct replay *replay, const char *path, unsigned int needs
 
 	sandbox_enter(needs | SANDBOX_READ, &sandbox);
 	ret = replay_read(replay, loop ? recording_stopped : NULL, loop);
-	if (!ret)
+	if (!ret) {
+		replay_displaced(replay, path, err);
 		return EXIT_OK;
+	}
 	if (ret == -EINTR) {
 		replay_subject(err, path);
 		output_string(err, ": interrupted before its first event\n");

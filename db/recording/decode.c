@@ -276,6 +276,22 @@ static void decode_summary(const struct decode *d, struct decoder *body, struct 
 	s->untraced_ns = decode_number(body);
 }
 
+/* Read what was displaced, which older recordings do not have. */
+static void decode_users(struct decoder *body, struct decode_event *event)
+{
+	uint64_t n = body->at < body->end ? decode_number(body) : 0;
+
+	for (uint64_t i = 0; i < n && i < RECORDED_USERS && !body->failed; i++) {
+		struct recorded_user *user = &event->status.users[event->status.nusers++];
+		uint64_t uid = decode_number(body);
+
+		*user = (struct recorded_user){ .known = uid, .uid = (uint32_t)(uid - 1) };
+		user->statements = decode_number(body);
+		user->waits = decode_number(body);
+		user->last_ns = decode_number(body);
+	}
+}
+
 static int decode_status(struct decode *d, struct decoder *body, struct decode_event *event)
 {
 	uint64_t bpf_ns;
@@ -285,29 +301,40 @@ static int decode_status(struct decode *d, struct decoder *body, struct decode_e
 	bpf_ns = decode_number(body);
 	event->status.cost.has_bpf = bpf_ns;
 	event->status.cost.bpf_ns = bpf_ns ? bpf_ns - 1 : 0;
+	event->status.nusers = 0;
 	if (d->version == 1) {
 		version1_summaries(d, body, event);
 	} else {
 		decode_summary(d, body, &event->status.statements);
 		decode_summary(d, body, &event->status.waits);
+		decode_users(body, event);
 	}
 	return body->failed ? -EBADMSG : 1;
 }
 
+/* Keep the layout, and whether the bytes were limited. */
+static void decode_start(struct decode_file *file, const char *key, size_t key_len,
+			 const char *value, size_t len)
+{
+	file->limited |= key_len == strlen(LIMIT_OPTION) && !memcmp(key, LIMIT_OPTION, key_len);
+	if (file->has_file || len > LAYOUT_MAX || key_len != strlen(LAYOUT_OPTION) ||
+	    memcmp(key, LAYOUT_OPTION, key_len))
+		return;
+	layout_read(&file->of_file, value, len);
+	file->has_file = true;
+	file->of_file_crc = crc32c_of(&file->crc, value, len);
+}
+
 static int decode_option(struct decode *d, struct decoder *body, struct decode_event *event)
 {
+	event->end_ns = 0;
 	event->option.key = decode_string(body, &event->option.key_len);
 	event->option.value = decode_string(body, &event->option.value_len);
 	if (!event->option.key || !event->option.value)
 		return -EBADMSG;
-	if (d->kind == RECORDING_START && !d->has_file &&
-	    event->option.value_len <= LAYOUT_MAX &&
-	    event->option.key_len == strlen(LAYOUT_OPTION) &&
-	    !memcmp(event->option.key, LAYOUT_OPTION, event->option.key_len)) {
-		layout_read(&d->of_file, event->option.value, event->option.value_len);
-		d->has_file = true;
-		d->of_file_crc = crc32c_of(d->crc, event->option.value, event->option.value_len);
-	}
+	if (d->kind == RECORDING_START)
+		decode_start(d->file, event->option.key, event->option.key_len,
+			     event->option.value, event->option.value_len);
 	return 1;
 }
 

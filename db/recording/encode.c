@@ -421,13 +421,21 @@ static void encode_summary(struct encoder *body, const struct summary *s)
 }
 
 void encode_status(struct encode *e, uint64_t now_ns, const struct summary *statements,
-		   const struct summary *waits, const struct recorded_cost *cost)
+		   const struct summary *waits, const struct recorded_cost *cost,
+		   const struct recorded_user *users, size_t nusers)
 {
 	encode_difference(&e->body, now_ns, e->start_ns);
 	encode_number(&e->body, cost->cpu_ns);
 	encode_number(&e->body, cost->has_bpf ? 1 + cost->bpf_ns : 0);
 	encode_summary(&e->body, statements);
 	encode_summary(&e->body, waits);
+	encode_number(&e->body, nusers);
+	for (size_t i = 0; i < nusers; i++) {
+		encode_number(&e->body, users[i].known ? 1 + (uint64_t)users[i].uid : 0);
+		encode_number(&e->body, users[i].statements);
+		encode_number(&e->body, users[i].waits);
+		encode_number(&e->body, users[i].last_ns);
+	}
 	encode_event(e, RECORDING_STATUS, &e->body);
 	encode_time(e, now_ns);
 }

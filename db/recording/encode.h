@@ -15,6 +15,16 @@ struct recorded_cost {
 	uint64_t bpf_ns;		/* of the BPF programs */
 };
 
+#define RECORDED_USERS	8
+
+/* The events of one user, or with ->known false of all other ones, that newer ones displaced. */
+struct recorded_user {
+	bool known;
+	uint32_t uid;			/* UINT32_MAX: those whose user is unknown */
+	uint64_t statements, waits;
+	uint64_t last_ns;		/* the last end of one of these, CLOCK_MONOTONIC; 0: none */
+};
+
 /* A text of the dictionary. */
 struct encode_text {
 	uint64_t shape;			/* hash of what is not a literal */
@@ -69,6 +79,7 @@ void encode_option(struct encode *encode, const char *key, const char *value);
 void encode_statement(struct encode *encode, const struct statement *s);
 void encode_wait(struct encode *encode, const struct lock_wait *wait);
 void encode_status(struct encode *encode, uint64_t now_ns, const struct summary *statements,
-		   const struct summary *waits, const struct recorded_cost *cost);
+		   const struct summary *waits, const struct recorded_cost *cost,
+		   const struct recorded_user *users, size_t nusers);
 
 #endif

@@ -14,6 +14,7 @@
 #include "db/recording/member.h"
 
 #define LAYOUT_OPTION	"layout"
+#define LIMIT_OPTION	"limit"	/* of bytes: newer blocks displace others */
 #define LAYOUT_TEXT	4096		/* bytes of ours with the NUL, at most .. */
 #define LAYOUT_MAX	16384		/* .. and of any */
 

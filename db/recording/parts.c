@@ -27,45 +27,58 @@ static const char layout_of_version1[] =
 #define TEXT_MAX	(1u << 20)	/* bytes of a statement's text */
 #define SERVER_MAX	8192		/* bytes of a server, which are kept */
 
-int decode_open(struct decode *d, const struct crc32c *crc)
+int decode_file_open(struct decode_file *file)
 {
 	char text[LAYOUT_TEXT];
 	size_t len = layout_write(text);
 
-	*d = (struct decode){ .servers = calloc(DECODE_SERVERS, sizeof(*d->servers)), .crc = crc };
-	layout_read(&d->ours, text, len);
-	d->ours_crc = crc32c_of(crc, text, len);
-	layout_read(&d->first, layout_of_version1, strlen(layout_of_version1));
-	d->sessions = calloc(RECORDING_SESSIONS, sizeof(*d->sessions));
-	d->text = malloc(TEXT_MAX);
-	return d->servers && d->sessions && d->text ? 0 : -ENOMEM;
+	*file = (struct decode_file){ .servers = calloc(DECODE_SERVERS, sizeof(*file->servers)) };
+	crc32c_init(&file->crc);
+	layout_read(&file->ours, text, len);
+	file->ours_crc = crc32c_of(&file->crc, text, len);
+	layout_read(&file->first, layout_of_version1, strlen(layout_of_version1));
+	return file->servers ? 0 : -ENOMEM;
+}
+
+void decode_file_close(struct decode_file *file)
+{
+	for (size_t i = 0; i < file->nservers; i++)
+		free(file->bytes[i].data);
+	free(file->servers);
+	*file = (struct decode_file){ .servers = NULL };
+}
+
+static const struct layout *decode_layout(const struct decode_file *file,
+					  const struct recording_block *block)
+{
+	if (block->version == 1)
+		return &file->first;
+	if (block->layout == file->ours_crc)
+		return &file->ours;
+	return file->has_file && block->layout == file->of_file_crc ? &file->of_file : NULL;
+}
+
+bool decode_knows(const struct decode_file *file, const struct recording_block *block)
+{
+	return decode_layout(file, block);
+}
+
+int decode_open(struct decode *d, struct decode_file *file)
+{
+	*d = (struct decode){
+		.file = file, .sessions = calloc(RECORDING_SESSIONS, sizeof(*d->sessions)),
+		.text = malloc(TEXT_MAX),
+	};
+	return d->sessions && d->text ? 0 : -ENOMEM;
 }
 
 void decode_close(struct decode *d)
 {
-	for (size_t i = 0; i < d->nservers; i++)
-		free(d->bytes[i].data);
 	for (size_t i = 0; i < RECORDING_TEXTS; i++)
 		free(d->texts[i].text);
-	free(d->servers);
 	free(d->sessions);
 	free(d->text);
-	*d = (struct decode){ .servers = NULL };
-}
-
-static const struct layout *decode_layout(const struct decode *d,
-					  const struct recording_block *block)
-{
-	if (block->version == 1)
-		return &d->first;
-	if (block->layout == d->ours_crc)
-		return &d->ours;
-	return d->has_file && block->layout == d->of_file_crc ? &d->of_file : NULL;
-}
-
-bool decode_knows(const struct decode *d, const struct recording_block *block)
-{
-	return decode_layout(d, block);
+	*d = (struct decode){ .file = NULL };
 }
 
 void decode_block(struct decode *d, const struct recording_block *block, const uint8_t *events)
@@ -73,7 +86,7 @@ void decode_block(struct decode *d, const struct recording_block *block, const u
 	d->block = (struct decoder){ .at = events, .end = events + block->length };
 	d->version = block->version;
 	d->kind = block->kind;
-	d->layout = decode_layout(d, block);
+	d->layout = decode_layout(d->file, block);
 	d->nserver = d->nsessions = d->ncalls = d->nqueries = d->ntexts = 0;
 	d->start_ns = d->wall_offset_ns = 0;
 }
@@ -121,41 +134,43 @@ static void server_read(struct decoder *body, struct decode_server *s)
 }
 
 /* Return whether server @i has these bytes, of this CRC32C. */
-static bool server_is(struct decode *d, size_t i, const uint8_t *bytes, size_t len, uint32_t crc)
+static bool server_is(struct decode_file *file, size_t i, const uint8_t *bytes, size_t len,
+		      uint32_t crc)
 {
-	if (d->bytes[i].crc != crc || d->bytes[i].len != len)
+	if (file->bytes[i].crc != crc || file->bytes[i].len != len)
 		return false;
-	d->work += len;
-	return !memcmp(d->bytes[i].data, bytes, len);
+	file->work += len;
+	return !memcmp(file->bytes[i].data, bytes, len);
 }
 
 int decode_add_server(struct decode *d, struct decoder *body)
 {
 	size_t len = (size_t)(body->end - body->at), i = 0;
+	struct decode_file *file = d->file;
 	uint32_t crc;
 
 	if (len > SERVER_MAX)
 		return -EBADMSG;
 	/* Most that differ are of one length. */
-	crc = crc32c_of(d->crc, body->at, len);
-	while (i < d->nservers && !server_is(d, i, body->at, len, crc))
+	crc = crc32c_of(&file->crc, body->at, len);
+	while (i < file->nservers && !server_is(file, i, body->at, len, crc))
 		i++;
-	if (i == d->nservers) {
+	if (i == file->nservers) {
 		if (i == DECODE_SERVERS)
 			return -EBADMSG;
-		d->bytes[i].data = malloc(len + 1);
-		if (!d->bytes[i].data)
+		file->bytes[i].data = malloc(len + 1);
+		if (!file->bytes[i].data)
 			return -ENOMEM;
-		memcpy(d->bytes[i].data, body->at, len);
-		d->bytes[i].len = len;
-		d->bytes[i].crc = crc;
-		server_read(body, &d->servers[i]);
+		memcpy(file->bytes[i].data, body->at, len);
+		file->bytes[i].len = len;
+		file->bytes[i].crc = crc;
+		server_read(body, &file->servers[i]);
 		if (body->failed) {
-			free(d->bytes[i].data);
-			d->bytes[i].data = NULL;
+			free(file->bytes[i].data);
+			file->bytes[i].data = NULL;
 			return -EBADMSG;
 		}
-		d->nservers++;
+		file->nservers++;
 	}
 	d->server[d->nserver++ % RECORDING_SERVERS] = (uint32_t)i;
 	return 0;
@@ -179,7 +194,7 @@ int decode_add_session(struct decode *d, struct decoder *body)
 	decode_server_at(d, body, &server);
 	if (body->failed)
 		return -EBADMSG;
-	s->server = &d->servers[server].server;
+	s->server = &d->file->servers[server].server;
 	who->pid = (uint32_t)decode_number(body);
 	who->tid = (uint32_t)decode_number(body);
 	uid = decode_number(body);
@@ -312,7 +327,7 @@ void decode_text(struct decode *d, struct decoder *body, struct statement *s)
 		s->text = d->text;
 		s->text_len = shape_apply(body, d->texts[number - 1].text,
 					  d->texts[number - 1].len, d->text, TEXT_MAX, &change);
-		d->work += s->text_len;
+		d->file->work += s->text_len;
 		if (!s->truncated && change != SHAPE_OTHER &&
 		    (change == SHAPE_SAME || d->texts[number - 1].plain))
 			s->alike = d->texts[number - 1].alike;
@@ -334,7 +349,7 @@ void decode_text(struct decode *d, struct decoder *body, struct statement *s)
 	}
 	memcpy(kept, s->text, len);
 	d->texts[d->ntexts % RECORDING_TEXTS].text = kept;
-	s->alike = s->truncated ? 0 : ++d->alike;
+	s->alike = s->truncated ? 0 : ++d->file->alike;
 	d->texts[d->ntexts % RECORDING_TEXTS].alike = s->alike;
 	d->texts[d->ntexts % RECORDING_TEXTS].plain = shape_is_plain(kept, len);
 	d->texts[d->ntexts++ % RECORDING_TEXTS].len = len;

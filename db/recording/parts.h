@@ -14,7 +14,7 @@
 #include "db/recording/layout.h"
 #include "sql/traceparent.h"
 
-/* A server of the recording. It is valid until decode_close(). */
+/* A server of the recording. It is valid until decode_file_close(). */
 struct decode_server {
 	struct server server;
 	struct engine unknown;		/* ->engine of ->server, if it is not of the registry */
@@ -22,7 +22,7 @@ struct decode_server {
 };
 
 struct decode_session {
-	const struct server *server;	/* of struct decode, or .. */
+	const struct server *server;	/* of struct decode_file, or .. */
 	struct server other;		/* .. this one, which is the same but for its user */
 	struct who who;
 };
@@ -38,6 +38,8 @@ struct decode_event {
 		struct {			/* RECORDING_STATUS */
 			struct summary statements, waits;
 			struct recorded_cost cost;
+			struct recorded_user users[RECORDED_USERS];
+			size_t nusers;
 		} status;
 		struct {			/* RECORDING_OPTIONS; without a NUL */
 			const char *key, *value;
@@ -48,17 +50,13 @@ struct decode_event {
 
 #define DECODE_SERVERS	1024		/* different servers of one recording */
 
-/* Opened by decode_open(). */
-struct decode {
-	const struct crc32c *crc;	/* borrowed */
+/* What all blocks of one recording share. Opened by decode_file_open(). */
+struct decode_file {
+	struct crc32c crc;
 	struct layout ours, of_file, first;	/* ->first: of version 1 */
 	bool has_file;			/* ->of_file was read */
+	bool limited;			/* newer blocks displaced others, anywhere */
 	uint32_t ours_crc, of_file_crc;		/* of their texts */
-	/* Of the current block. */
-	struct decoder block;
-	unsigned int version;
-	enum recording_kind kind;
-	const struct layout *layout;	/* one of these, or NULL: it is unknown */
 	struct decode_server *servers;	/* all so far, DECODE_SERVERS; owned */
 	struct {			/* their bytes in the recording, owned */
 		uint8_t *data;
@@ -67,6 +65,16 @@ struct decode {
 	} bytes[DECODE_SERVERS];
 	size_t nservers;
 	uint64_t work;			/* bytes read beside those of events; for the caller */
+	uint64_t alike;			/* the last number */
+};
+
+/* One block at a time. Opened by decode_open(). */
+struct decode {
+	struct decode_file *file;	/* borrowed */
+	struct decoder block;
+	unsigned int version;
+	enum recording_kind kind;
+	const struct layout *layout;	/* one of the file's, or NULL: it is unknown */
 	/* The dictionaries of the block; the number of entries so far. */
 	uint32_t server[RECORDING_SERVERS], nserver;
 	struct decode_session *sessions;	/* RECORDING_SESSIONS, owned */
@@ -81,7 +89,6 @@ struct decode {
 		bool plain;		/* see shape_is_plain() */
 	} texts[RECORDING_TEXTS];
 	uint32_t ntexts;
-	uint64_t alike;			/* the last number */
 	uint64_t start_ns, wall_offset_ns;
 	/* Of the current event. */
 	char *text;			/* owned */
@@ -92,16 +99,21 @@ struct decode {
 	struct who who;			/* of a lock wait whose session is not recorded */
 };
 
-/* @crc is borrowed. Return 0 or -ENOMEM. decode_close() ends it in both cases. */
-int decode_open(struct decode *decode, const struct crc32c *crc);
+/* Return 0 or -ENOMEM. decode_file_close() ends it in both cases. */
+int decode_file_open(struct decode_file *file);
 
-void decode_close(struct decode *decode);
+void decode_file_close(struct decode_file *file);
 
 /*
  * Return whether the layout of @block is known: it is ours, or that of a RECORDING_START which was
  * decoded.
  */
-bool decode_knows(const struct decode *decode, const struct recording_block *block);
+bool decode_knows(const struct decode_file *file, const struct recording_block *block);
+
+/* @file is borrowed. Return 0 or -ENOMEM. decode_close() ends it in both cases. */
+int decode_open(struct decode *decode, struct decode_file *file);
+
+void decode_close(struct decode *decode);
 
 /* Begin to decode the events of @block, borrowed until the next call. */
 void decode_block(struct decode *decode, const struct recording_block *block,

@@ -14,6 +14,16 @@
 #define STOP_WORK	(4u << 20)	/* bytes, after which ->stopped is asked */
 #define EVENT_WORK	256		/* cost of a head, or an event beside its text, as bytes */
 
+/* A block that is decoded. */
+struct reader_lane {
+	struct decode decode;
+	uint8_t *bytes;			/* of its events; owned */
+	size_t room;
+	size_t block;			/* its index */
+	bool open;			/* ->event is its next one */
+	struct decode_event event;
+};
+
 /* Return whether to stop, asked after @work bytes more. */
 static bool reader_stopped(struct reader *r, uint64_t work)
 {
@@ -139,7 +149,7 @@ static int reader_head(struct reader *r, struct recording_block *block, uint64_t
 		  reader_bytes(r, head, sizeof(head), offset);
 
 	if (!err)
-		err = block_read(&r->crc, block, head);
+		err = block_read(&r->file.crc, block, head);
 	if (err)
 		return err;
 	block->offset = offset;
@@ -147,24 +157,25 @@ static int reader_head(struct reader *r, struct recording_block *block, uint64_t
 }
 
 /* Read the events of @block. Return 0; -EBADMSG if they are damaged; -EINTR; or another -errno. */
-static int reader_events(struct reader *r, const struct recording_block *block)
+static int lane_read(struct reader_lane *lane, struct reader *r,
+		     const struct recording_block *block)
 {
-	uint8_t *events;
+	uint8_t *bytes;
 	int err;
 
 	if (reader_stopped(r, block->length))
 		return -EINTR;
-	if (block->length > r->events_room || !r->events) {
-		events = realloc(r->events, block->length + 1);
-		if (!events)
+	if (block->length > lane->room || !lane->bytes) {
+		bytes = realloc(lane->bytes, block->length + 1);
+		if (!bytes)
 			return -ENOMEM;
-		r->events = events;
-		r->events_room = block->length;
+		lane->bytes = bytes;
+		lane->room = block->length;
 	}
-	err = reader_bytes(r, r->events, block->length, block->offset + RECORDING_HEAD);
+	err = reader_bytes(r, lane->bytes, block->length, block->offset + RECORDING_HEAD);
 	if (err)
 		return err == -ENODATA ? -EBADMSG : err;
-	return crc32c_of(&r->crc, r->events, block->length) == block->crc ? 0 : -EBADMSG;
+	return crc32c_of(&r->file.crc, lane->bytes, block->length) == block->crc ? 0 : -EBADMSG;
 }
 
 /*
@@ -182,7 +193,7 @@ static int reader_identify(struct reader *r, uint64_t size, struct window *windo
 		err = reader_head(r, &block, offset, size);
 		if (!err) {
 			read += block.length;
-			err = reader_events(r, &block);
+			err = lane_read(r->lanes[0], r, &block);
 		}
 		if (err && err != -EFBIG && !is_damage(err))
 			return err;
@@ -243,34 +254,16 @@ static int block_order(const void *a, const void *b)
 	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-/* Return whether what follows RECORDING_START, unless it is a @ring, is not a block. */
-static bool reader_gap(const struct reader *r, bool ring)
-{
-	const struct recording_block *start = r->blocks, *next = start + 1;
-
-	return !ring && r->nblocks > 1 &&
-	       next->offset != start->offset + RECORDING_HEAD + start->length;
-}
-
-/* Put the blocks in order and find what is missing. */
-static void reader_check(struct reader *r)
+/* Put the blocks in order. */
+static void reader_order(struct reader *r)
 {
 	struct recording_block *blocks = r->blocks;
-	bool ring = false;
 
 	for (size_t i = 1; i < r->nblocks; i++)
-		ring |= blocks[i].sequence < blocks[i - 1].sequence;
+		r->ring |= blocks[i].sequence < blocks[i - 1].sequence;
 	qsort(blocks, r->nblocks, sizeof(*blocks), block_order);
-	r->late = r->nblocks > 1 && blocks[1].sequence > blocks[0].sequence + 1 &&
-		  !reader_gap(r, ring);
 	r->damage.unstarted = blocks[0].kind != RECORDING_START;
 	r->damage.unended = blocks[r->nblocks - 1].kind != RECORDING_END;
-	/* After the start, the oldest blocks of a ring, and of memory, are not in the file. */
-	for (size_t i = r->damage.unstarted || reader_gap(r, ring) ? 1 : 2; i < r->nblocks; i++)
-		if (blocks[i].sequence > blocks[i - 1].sequence + 1)
-			r->damage.missing += blocks[i].sequence - blocks[i - 1].sequence - 1;
-	/* In a ring, the block that is cut is an old one. */
-	r->damage.cut &= !ring;
 	/* Events of two tracers are in the order in which they were read. */
 	for (size_t i = r->nblocks; i--;) {
 		uint64_t later = i + 1 < r->nblocks ? blocks[i + 1].least_ns : UINT64_MAX;
@@ -279,14 +272,82 @@ static void reader_check(struct reader *r)
 	}
 }
 
-/* Decode the next event of the block, as decode_next(). */
-static int reader_event(struct reader *r, struct decode_event *event)
+/* Find what is missing. */
+static void reader_check(struct reader *r)
 {
-	int ret = decode_next(&r->decode, event);
+	const struct recording_block *blocks = r->blocks;
+	/* What follows RECORDING_START, unless it is a ring, is not a block. */
+	bool gap = !r->ring && !r->file.limited && r->nblocks > 1 &&
+		   blocks[1].offset != blocks[0].offset + RECORDING_HEAD + blocks[0].length;
 
-	r->work += r->decode.work;
-	r->decode.work = 0;
-	return ret;
+	r->late = r->nblocks > 1 && blocks[1].sequence > blocks[0].sequence + 1 && !gap;
+	/* After the start, the oldest blocks of a ring, and of memory, are not in the file. */
+	for (size_t i = r->damage.unstarted || gap ? 1 : 2; i < r->nblocks; i++)
+		if (blocks[i].sequence > blocks[i - 1].sequence + 1)
+			r->damage.missing += blocks[i].sequence - blocks[i - 1].sequence - 1;
+	/* In a ring, the block that is cut is an old one. */
+	r->damage.cut &= !r->ring && !r->file.limited;
+}
+
+/* Count a block with changed bytes, once: a block may be read again. */
+static void reader_broken(struct reader *r, struct recording_block *block)
+{
+	if (!block->broken && !r->damage.broken++)
+		r->damage.offset = block->offset;
+	block->broken = true;
+}
+
+/* Begin with block @i. Return 1; 0 if its bytes were changed; or -errno. */
+static int lane_begin(struct reader_lane *lane, struct reader *r, size_t i)
+{
+	struct recording_block *block = &r->blocks[i];
+	int err = lane_read(lane, r, block);
+
+	lane->block = i;
+	if (err == -EBADMSG)
+		reader_broken(r, block);
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	decode_block(&lane->decode, block, lane->bytes);
+	return 1;
+}
+
+/* Decode the next event for the caller. Return 1; 0 at the end of the block; or -errno. */
+static int lane_next(struct reader_lane *lane, struct reader *r)
+{
+	int ret;
+
+	do {
+		if (reader_stopped(r, EVENT_WORK))
+			return -EINTR;
+		ret = decode_next(&lane->decode, &lane->event);
+		r->work += r->file.work;
+		r->file.work = 0;
+	} while (ret > 0 && lane->event.type == RECORDING_TYPES);
+	lane->open = ret > 0;
+	if (ret == -EBADMSG)
+		reader_broken(r, &r->blocks[lane->block]);
+	return ret == -EBADMSG ? 0 : ret;
+}
+
+/* Return a lane without a block, or NULL: all have one, or there is no memory. */
+static struct reader_lane *reader_free(struct reader *r)
+{
+	struct reader_lane *lane;
+	int i = 0;
+
+	while (i < READER_LANES && r->lanes[i] && r->lanes[i]->open)
+		i++;
+	if (i == READER_LANES || r->lanes[i])
+		return i == READER_LANES ? NULL : r->lanes[i];
+	lane = calloc(1, sizeof(*lane));
+	if (lane && decode_open(&lane->decode, &r->file)) {
+		decode_close(&lane->decode);
+		free(lane);
+		lane = NULL;
+	}
+	r->lanes[i] = lane;
+	return lane;
 }
 
 /*
@@ -295,25 +356,21 @@ static int reader_event(struct reader *r, struct decode_event *event)
  */
 static int reader_layout(struct reader *r)
 {
-	const struct recording_block *start = r->blocks;
-	struct decode_event event;
-	int err = r->damage.unstarted ? -EBADMSG : reader_events(r, start);
+	struct reader_lane *lane = r->lanes[0];
+	int ret = r->damage.unstarted ? 0 : lane_begin(lane, r, 0);
+	bool sound = ret > 0;
 
-	if (err && err != -EBADMSG)
-		return err;
-	if (!err) {
-		decode_block(&r->decode, start, r->events);
-		while (reader_event(r, &event) > 0)
-			if (reader_stopped(r, EVENT_WORK))
-				return -EINTR;
-	}
+	while (ret > 0)
+		ret = lane_next(lane, r);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < r->nblocks; i++)
-		if (decode_knows(&r->decode, &r->blocks[i]))
+		if (decode_knows(&r->file, &r->blocks[i]))
 			return 0;
 	/* The start alone has no members. */
-	if (!err && r->nblocks == 1)
+	if (sound && r->nblocks == 1)
 		return 0;
-	r->damage.unstarted |= err;
+	r->damage.unstarted |= !sound;
 	return -EPROTONOSUPPORT;
 }
 
@@ -335,9 +392,8 @@ int reader_open(struct reader *r, int fd, bool (*stopped)(void *arg), void *arg)
 	int err;
 
 	*r = (struct reader){ .fd = fd, .stopped = stopped, .arg = arg };
-	crc32c_init(&r->crc);
-	err = decode_open(&r->decode, &r->crc);
-	if (!window)
+	err = decode_file_open(&r->file);
+	if (!window || !reader_free(r))
 		err = -ENOMEM;
 	if (!err && fstat(fd, &st))
 		err = -errno;
@@ -345,81 +401,110 @@ int reader_open(struct reader *r, int fd, bool (*stopped)(void *arg), void *arg)
 		r->bytes = reader_allocated(&st);
 	if (!err)
 		err = reader_scan(r, (uint64_t)st.st_size, window);
+	if (!err) {
+		reader_order(r);
+		err = reader_layout(r);
+	}
 	if (!err)
 		reader_check(r);
-	if (!err)
-		err = reader_layout(r);
 	free(window);
 	return err;
 }
 
 void reader_close(struct reader *r)
 {
-	decode_close(&r->decode);
+	for (int i = 0; i < READER_LANES && r->lanes[i]; i++) {
+		decode_close(&r->lanes[i]->decode);
+		free(r->lanes[i]->bytes);
+		free(r->lanes[i]);
+	}
+	decode_file_close(&r->file);
 	free(r->blocks);
-	free(r->events);
 	*r = (struct reader){ .fd = -1 };
+}
+
+void reader_continue(struct reader *r, size_t block)
+{
+	for (int i = 0; i < READER_LANES && r->lanes[i]; i++)
+		r->lanes[i]->open = false;
+	r->last = NULL;
+	r->next = block;
 }
 
 void reader_seek(struct reader *r, uint64_t ns)
 {
-	r->reading = false;
+	size_t block = 0;
+
 	/* Blocks overlap a little in time, so that the first one that reaches @ns counts. */
-	for (r->next = 0; r->next < r->nblocks; r->next++)
-		if (r->blocks[r->next].end_ns >= ns)
-			break;
+	while (block < r->nblocks && r->blocks[block].end_ns < ns)
+		block++;
+	reader_continue(r, block);
 }
 
-/* Count a block with changed bytes, once: a block may be read again. */
-static void reader_broken(struct reader *r, struct recording_block *block)
+/* Return the lane whose event ended first, or NULL. */
+static struct reader_lane *reader_earliest(const struct reader *r)
 {
-	if (!block->broken && !r->damage.broken++)
-		r->damage.offset = block->offset;
-	block->broken = true;
+	struct reader_lane *first = NULL;
+
+	for (int i = 0; i < READER_LANES && r->lanes[i]; i++) {
+		struct reader_lane *lane = r->lanes[i];
+
+		if (lane->open && (!first || lane->event.end_ns < first->event.end_ns ||
+				   (lane->event.end_ns == first->event.end_ns &&
+				    lane->block < first->block)))
+			first = lane;
+	}
+	return first;
 }
 
-/* Begin with the next block whose bytes are sound. Return 1; 0 at the end; or -errno. */
-static int reader_block(struct reader *r)
+/*
+ * Begin with the blocks that may have an event before those at hand, as far as there are lanes.
+ * Return 0 or -errno.
+ */
+static int reader_begin(struct reader *r)
 {
-	struct recording_block *block;
-	int err;
-
 	while (r->next < r->nblocks) {
-		block = &r->blocks[r->next++];
-		err = reader_events(r, block);
-		if (err && err != -EBADMSG)
-			return err;
-		if (!err) {
-			decode_block(&r->decode, block, r->events);
-			return 1;
-		}
-		reader_broken(r, block);
+		const struct reader_lane *first = reader_earliest(r);
+		struct reader_lane *lane;
+		int ret;
+
+		if (first && r->blocks[r->next].least_ns >= first->event.end_ns)
+			return 0;
+		lane = reader_free(r);
+		if (!lane)
+			return first ? 0 : -ENOMEM;
+		ret = lane_begin(lane, r, r->next++);
+		if (ret > 0)
+			ret = lane_next(lane, r);
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }
 
-int reader_next(struct reader *r, struct decode_event *event)
+int reader_next(struct reader *r, struct decode_event **event)
 {
-	int ret;
+	int ret = r->last ? lane_next(r->last, r) : 0;
 
-	for (;;) {
-		if (reader_stopped(r, EVENT_WORK))
-			return -EINTR;
-		if (!r->reading) {
-			ret = reader_block(r);
-			if (ret <= 0)
-				return ret;
-			r->reading = true;
-		}
-		ret = reader_event(r, event);
-		if (ret > 0 && event->type == RECORDING_TYPES)
-			continue;
-		if (ret > 0 || ret == -ENOMEM)
-			return ret;
-		r->reading = false;
-		if (ret < 0)
-			reader_broken(r, &r->blocks[r->next - 1]);
-	}
+	if (ret >= 0)
+		ret = reader_begin(r);
+	if (ret < 0)
+		return ret;
+	r->last = reader_earliest(r);
+	if (!r->last)
+		return 0;
+	*event = &r->last->event;
+	return 1;
+}
+
+size_t reader_first(const struct reader *r)
+{
+	size_t first = r->next;
+
+	for (int i = 0; i < READER_LANES && r->lanes[i]; i++)
+		if (r->lanes[i]->open && r->lanes[i]->block < first)
+			first = r->lanes[i]->block;
+	return first;
 }
 
 void reader_range(const struct reader *r, uint64_t *begin_ns, uint64_t *end_ns)

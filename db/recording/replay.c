@@ -12,14 +12,15 @@ struct replay {
 	struct replay_info info;
 	struct replay_config config;
 	struct reader reader;
-	struct decode_event event;	/* the next one, if ->pending */
-	bool pending, ended;
+	struct decode_event *event;	/* the next one, borrowed; NULL: none */
+	bool ended;
 	bool cut;			/* events were skipped that ended too late */
-	size_t running;			/* 1 + block of the first event without an end; 0: none */
+	size_t running;			/* 1 + first block with an event without an end; 0: none */
 	int error;
 	uint64_t now_ns;
 	uint64_t seen;			/* statements, or waits */
 	size_t servers;			/* reported so far */
+	struct event_breakdown why;	/* what is wanted of that of the current statement */
 	struct sink sink;
 	struct owners *owners;		/* of the histogram: none; owned */
 	struct summary statements, waits;	/* as of the last RECORDING_STATUS .. */
@@ -94,8 +95,9 @@ static void replay_fetch(struct replay *r)
 
 	do
 		ret = reader_next(&r->reader, &r->event);
-	while (ret > 0 && r->event.type == RECORDING_OPTIONS);
-	r->pending = ret > 0;
+	while (ret > 0 && r->event->type == RECORDING_OPTIONS);
+	if (ret <= 0)
+		r->event = NULL;
 	r->error = ret < 0 ? ret : 0;
 }
 
@@ -106,7 +108,7 @@ static void replay_fetch(struct replay *r)
  */
 static int replay_clock(struct replay *r)
 {
-	struct decode_event event;
+	struct decode_event *event;
 	int ret;
 
 	if (r->reader.late && r->info.start_ns < r->info.begin_ns)
@@ -116,11 +118,41 @@ static int replay_clock(struct replay *r)
 	if (r->info.start_wall_ns)
 		return 0;
 	reader_seek(&r->reader, 0);
-	do
-		ret = reader_next(&r->reader, &event);
-	while (ret > 0 && event.type != RECORDING_STATEMENT && event.type != RECORDING_WAIT);
-	r->info.start_wall_ns = r->info.start_ns + r->reader.decode.wall_offset_ns;
-	return ret < 0 ? ret : 0;
+	while ((ret = reader_next(&r->reader, &event)) > 0) {
+		bool wait = event->type == RECORDING_WAIT;
+
+		if (!wait && event->type != RECORDING_STATEMENT)
+			continue;
+		r->info.start_wall_ns = r->info.start_ns +
+			(wait ? event->wait.wall_ns - event->wait.start_ns :
+				event->statement.wall_ns - event->statement.start_ns);
+		return 0;
+	}
+	r->info.start_wall_ns = r->info.start_ns;
+	return ret;
+}
+
+/*
+ * Read what was displaced: the last block has it. Blocks are missing then that were not damaged.
+ * Return 0 or -errno.
+ */
+static int replay_users(struct replay *r)
+{
+	struct reader *reader = &r->reader;
+	struct decode_event *event;
+	int ret;
+
+	reader_continue(reader, reader->nblocks - 1);
+	while ((ret = reader_next(reader, &event)) > 0) {
+		if (event->type != RECORDING_STATUS)
+			continue;
+		r->info.nusers = event->status.nusers;
+		memcpy(r->info.users, event->status.users, sizeof(r->info.users));
+	}
+	for (size_t i = 0; i < r->info.nusers; i++)
+		if (r->info.users[i].last_ns)
+			reader->damage.missing = 0;
+	return ret;
 }
 
 struct replay *replay_new(int fd)
@@ -136,16 +168,18 @@ struct replay *replay_new(int fd)
 
 int replay_read(struct replay *r, bool (*stopped)(void *arg), void *arg)
 {
-	struct decode_event event;
+	struct decode_event *event;
 	int ret = reader_open(&r->reader, r->reader.fd, stopped, arg);
 
-	while (!ret && !r->reader.damage.unstarted && r->reader.next < 2) {
+	while (!ret && !r->reader.damage.unstarted) {
 		ret = reader_next(&r->reader, &event);
-		if (ret <= 0 || event.type != RECORDING_OPTIONS)
+		if (ret <= 0 || event->type != RECORDING_OPTIONS || reader_first(&r->reader))
 			break;
-		info_option(&r->info, &event);
+		info_option(&r->info, event);
 		ret = 0;
 	}
+	if (ret >= 0)
+		ret = replay_users(r);
 	if (ret < 0)
 		return ret;
 	reader_range(&r->reader, &r->info.begin_ns, &r->info.end_ns);
@@ -189,7 +223,7 @@ int replay_start(struct replay *r, const struct replay_config *config)
 static bool replay_reported(const struct replay *r, size_t n, const struct server *server)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct server *one = &r->reader.decode.servers[i].server;
+		const struct server *one = &r->reader.file.servers[i].server;
 
 		if (!strcmp(one->engine->name, server->engine->name) && one->pid == server->pid &&
 		    !strcmp(one->version, server->version) && !strcmp(one->path, server->path) &&
@@ -202,8 +236,8 @@ static bool replay_reported(const struct replay *r, size_t n, const struct serve
 /* Report the servers that were not yet. */
 static void replay_servers(struct replay *r)
 {
-	for (; r->servers < r->reader.decode.nservers; r->servers++) {
-		const struct server *s = &r->reader.decode.servers[r->servers].server;
+	for (; r->servers < r->reader.file.nservers; r->servers++) {
+		const struct server *s = &r->reader.file.servers[r->servers].server;
 		const struct server_info info = {
 			.engine = s->engine, .path = s->path, .version = s->version,
 			.method = "", .title = describe_title(s->engine, s->version),
@@ -241,10 +275,12 @@ static void replay_alone(struct statement *s, struct transaction *t)
 /* Remove what was recorded of @s and is not wanted. */
 static void replay_breakdown(struct replay *r, struct statement *s)
 {
-	struct event_breakdown *why = &r->reader.decode.why;
+	struct event_breakdown *why = &r->why;
 
-	if (!r->config.why)
-		s->why = NULL;
+	if (!s->why)
+		return;
+	*why = *s->why;
+	s->why = r->config.why ? why : NULL;
 	if (!r->config.use)
 		why->used = 0;
 	if (!r->config.phases)
@@ -310,13 +346,13 @@ static void replay_status(struct replay *r, const struct decode_event *event)
 /* Report ->event. Those that had not ended come at the end, by replay_running(). */
 static void replay_event(struct replay *r, bool running)
 {
-	struct decode_event *event = &r->event;
+	const struct decode_event *event = r->event;
 	bool open = event->type == RECORDING_STATEMENT ? event->statement.running :
 		    event->type == RECORDING_WAIT && event->wait.running;
 
 	replay_servers(r);
 	if (open && !r->running)
-		r->running = r->reader.next;
+		r->running = 1 + reader_first(&r->reader);
 	switch (event->type) {
 	case RECORDING_STATEMENT:
 		if (open == running)
@@ -334,21 +370,22 @@ static void replay_event(struct replay *r, bool running)
 	}
 }
 
-/* Return whether all further events ended later than is wanted. */
+/* Return whether ->event and all further ones ended later than is wanted. */
 static bool replay_past(const struct replay *r)
 {
 	const struct reader *reader = &r->reader;
 
-	return reader->next && reader->blocks[reader->next - 1].least_ns > r->config.until_ns;
+	return reader->blocks[reader_first(reader)].least_ns > r->config.until_ns;
 }
 
 int replay_drain(struct replay *r, uint64_t limit_ns)
 {
 	for (int i = 0; i < DRAIN_EVENTS; i++) {
-		uint64_t end_ns = r->event.end_ns;
+		uint64_t end_ns;
 
-		if (!r->pending || replay_past(r))
+		if (!r->event || replay_past(r))
 			break;
+		end_ns = r->event->end_ns;
 		/* Events are not exactly in the order of their ends. */
 		if (end_ns > r->config.until_ns) {
 			r->cut = true;
@@ -364,9 +401,9 @@ int replay_drain(struct replay *r, uint64_t limit_ns)
 		r->now_ns = end_ns > r->now_ns ? end_ns : r->now_ns;
 		replay_fetch(r);
 	}
-	if (r->pending && !replay_past(r))
+	if (r->event && !replay_past(r))
 		return 1;
-	r->ended = !r->pending && !r->cut && !r->error;
+	r->ended = !r->event && !r->cut && !r->error;
 	return r->error;
 }
 
@@ -377,7 +414,7 @@ uint64_t replay_now(const struct replay *r)
 
 uint64_t replay_next(const struct replay *r)
 {
-	return r->pending ? r->event.end_ns : r->now_ns;
+	return r->event ? r->event->end_ns : r->now_ns;
 }
 
 uint64_t replay_wall(const struct replay *r, uint64_t ns)
@@ -391,9 +428,8 @@ void replay_running(struct replay *r)
 
 	if (!r->ended || reader->damage.unended || !r->running)
 		return;
-	reader->next = r->running - 1;
-	reader->reading = false;
-	for (replay_fetch(r); r->pending; replay_fetch(r))
+	reader_continue(reader, r->running - 1);
+	for (replay_fetch(r); r->event; replay_fetch(r))
 		replay_event(r, true);
 }
 

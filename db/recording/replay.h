@@ -18,6 +18,8 @@ struct replay_info {
 	uint32_t pids[SERVER_PIDS];		/* for the first line of the output */
 	size_t npids;
 	uint64_t begin_ns, end_ns;		/* of its events */
+	struct recorded_user users[RECORDED_USERS];	/* what newer events displaced .. */
+	size_t nusers;				/* .. of these users */
 };
 
 /* The selection of events, as in struct tracer_config; all is borrowed until replay_close(). */

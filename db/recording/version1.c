@@ -243,7 +243,7 @@ static int read_waiter(struct decode *d, struct decoder *body, uint32_t server,
 		.connection = wait->info ? wait->info->self.connection : 0,
 	};
 	wait->who = session ? &session->who : &d->who;
-	wait->server = session ? session->server : &d->servers[server].server;
+	wait->server = session ? session->server : &d->file->servers[server].server;
 	return 1;
 }
 
@@ -292,7 +292,7 @@ int version1_wait(struct decode *d, struct decoder *body, struct decode_event *e
 static void read_losses(const struct decode *d, struct decoder *body, struct summary *s,
 			unsigned int first, unsigned int n)
 {
-	const struct layout_list *losses = &d->first.lists[LAYOUT_LOSSES];
+	const struct layout_list *losses = &d->file->first.lists[LAYOUT_LOSSES];
 
 	for (unsigned int i = first; i < first + n; i++) {
 		uint64_t value = decode_number(body);
@@ -311,7 +311,7 @@ static void read_summary(const struct decode *d, struct decoder *body, struct su
 
 void version1_summaries(struct decode *d, struct decoder *body, struct decode_event *event)
 {
-	unsigned int all = d->first.lists[LAYOUT_LOSSES].count;
+	unsigned int all = d->file->first.lists[LAYOUT_LOSSES].count;
 
 	read_summary(d, body, &event->status.statements);
 	read_summary(d, body, &event->status.waits);

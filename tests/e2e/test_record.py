@@ -22,8 +22,12 @@ import time
 
 import pytest
 
+import intruder
 import recording
+from backends import Backends
+from backends import build as build_backends
 from cluster import Cluster, wait_for
+from intruder import Intruder
 from mariadb import Maria
 from mariadb_client import ServerError
 from recording_maker import LAYOUT
@@ -493,6 +497,42 @@ def test_size_and_ring(server, folder, capsys):
         assert "select 'the last one'" in done.stdout.splitlines()[-1]
         texts = [one["query"].rstrip() for one in blocks.events(check=False) if one["type"] == "statement"]
         assert [text for text in texts if text.startswith("SELECT")] == [line.rstrip() for line in shown]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kept", [("--max-size", "1M"), ("--max-size", "4M"), ("--memory", "1M", "--after", "0.1")])
+def test_flood_of_another_user(tmp_path, kept):
+    """It displaces its own statements: all of the other user are there, in order, and replay says what is not."""
+    flight = "--memory" in kept
+    path = tmp_path / ("a-%t.rec" if flight else "a.rec")
+    with Backends(build_backends(tmp_path)) as victim, Intruder(intruder.build(tmp_path)) as other:
+        with Record(path, "-m", "0", "-p", f"{victim.pid},{other.pid}", *kept) as record:
+            victim.do("run 100 select 1")
+            time.sleep(1.2)	# they have a block, as an hour ago
+            other.begin("repeat 600000")
+            ended = threading.Thread(target=other.finish)
+            ended.start()
+            expected = 100
+            while ended.is_alive():
+                victim.do("run 5 select 1")
+                expected += 5
+                ended.join(0.02)
+            if flight:
+                os.kill(record.pid, signal.SIGUSR2)
+                wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")
+            assert record.stop() == 0, record.said()
+    (path,) = tmp_path.glob("a*.rec")
+    assert flight or path.stat().st_size <= int(kept[1][0]) << 20
+    done = run("replay", path, "-m", "0", "--json")
+    every = [one for one in map(json.loads, done.stdout.splitlines()) if one["type"] == "statement"]
+    assert sum(one["pid"] == victim.pid for one in every) == expected, done.stderr
+    assert len(every) > 20000
+    ends = [end_of(one) for one in every]
+    assert max(max(ends[:i]) - ends[i] for i in range(1, len(ends), 97)) < 10 ** 8	# those of two processors overlap
+    (said,) = re.findall(r"no room was left for up to (\d+) statements and 0 lock waits, until ([\dT:-]+Z), of user (\d+)\n", done.stderr)
+    assert int(said[2]) == intruder.UID and 0 <= int(said[0]) + len(every) - expected - 600000 <= 100000
+    assert said[1] >= min(one["time"] for one in every if one["pid"] == other.pid)[:19]
+    assert "missing" not in done.stderr and "damaged" not in done.stderr
 
 
 def test_full_file_system(server, folder):

@@ -229,18 +229,19 @@ static struct recording_block first_block(struct input *in, const struct crc32c 
 
 static void read_all(struct reader *reader)
 {
-	struct decode_event event;
+	struct decode_event *event;
 	size_t count = 0;
 	int ret;
 
 	while ((ret = reader_next(reader, &event)) > 0) {
 		REQUIRE(count++ < FILE_MAX);
-		if (event.type == RECORDING_STATEMENT)
-			show_statement(&event.statement);
-		else if (event.type == RECORDING_WAIT)
-			show_wait(&event.wait);
+		if (event->type == RECORDING_STATEMENT)
+			show_statement(&event->statement);
+		else if (event->type == RECORDING_WAIT)
+			show_wait(&event->wait);
 		else
-			REQUIRE(event.type == RECORDING_OPTIONS || event.type == RECORDING_STATUS);
+			REQUIRE(event->type == RECORDING_OPTIONS ||
+				event->type == RECORDING_STATUS);
 	}
 	REQUIRE(!ret, "%d", ret);
 }

@@ -381,22 +381,22 @@ struct content {
 static struct content content_read(int fd, struct output *out)
 {
 	static struct reader reader;
-	struct decode_event event;
+	struct decode_event *event;
 	struct content c = { .status = reader_open(&reader, fd, NULL, NULL), .ordered = true };
 	int ret = 0;
 
 	while (!c.status && (ret = reader_next(&reader, &event)) > 0) {
-		if (event.type == RECORDING_STATEMENT) {
+		if (event->type == RECORDING_STATEMENT) {
 			if (!c.statements++)
-				c.first = event.statement.rows;
+				c.first = event->statement.rows;
 			else
-				c.ordered &= event.statement.rows == c.last + 1;
-			c.last = event.statement.rows;
+				c.ordered &= event->statement.rows == c.last + 1;
+			c.last = event->statement.rows;
 		}
-		c.waits += event.type == RECORDING_WAIT;
-		c.others += event.type != RECORDING_STATEMENT && event.type != RECORDING_WAIT;
+		c.waits += event->type == RECORDING_WAIT;
+		c.others += event->type != RECORDING_STATEMENT && event->type != RECORDING_WAIT;
 		if (out)
-			print_event(out, &event);
+			print_event(out, event);
 	}
 	CHECK(!ret, "%d", ret);
 	c.damage = reader.damage;
@@ -411,16 +411,25 @@ static bool damaged(const struct content *c)
 	       c->damage.unended || c->damage.unstarted;
 }
 
+/* End the first user's block. */
+static int commit(enum recording_kind kind)
+{
+	return writer_commit(&writer, writer.users, kind);
+}
+
 /* Begin a recording in a new file. Return it. */
 static int record_begin(uint64_t memory, uint64_t limit)
 {
 	int fd = memory ? -1 : file_new();
 
-	writer_open(&writer, ID, memory);
+	memset(&writer, 0, sizeof(writer));
+	writer_open(&writer, ID, memory, 4096);
 	if (!memory)
 		CHECK(!writer_file(&writer, fd, limit), "new");
-	encode_option(&writer.encode, "start_ns", "1000");
-	CHECK(!writer_commit(&writer, RECORDING_START), "start");
+	encode_option(&writer.users->encode, "start_ns", "1000");
+	if (memory || limit)
+		encode_option(&writer.users->encode, LIMIT_OPTION, "1");
+	CHECK(!commit(RECORDING_START), "start");
 	return fd;
 }
 
@@ -573,33 +582,38 @@ static void round_trip(void)
 	make_servers();
 	output_init(&sink, want);
 	for (int i = 0; i < 6000; i++) {
-		uint64_t start_ns = 1000 + random_number(62);
+		/* In order, as the events of blocks that overlap are merged by their ends. */
+		uint64_t end_ns = (1ull << 61) + (uint64_t)i * 1000;
 
 		if (random_below(4)) {
-			struct statement s = random_statement(start_ns);
+			struct statement s = random_statement(end_ns);
 			struct transaction t;
 
+			s.start_ns -= s.duration_ns;
+			s.wall_ns -= s.duration_ns;
 			if (!random_below(4)) {
 				make_transaction(&s, &t);
 				transactions++;
 			}
-			encode_statement(&writer.encode, &s);
+			encode_statement(&writer.users->encode, &s);
 			/* An open one is a running one, for the readers. */
 			if (s.transaction)
 				s.running = t.open;
 			print_statement(&sink, &s);
 			statements++;
 		} else {
-			struct lock_wait wait = random_wait(start_ns);
+			struct lock_wait wait = random_wait(end_ns);
 
-			encode_wait(&writer.encode, &wait);
+			wait.start_ns -= wait.duration_ns;
+			wait.wall_ns -= wait.duration_ns;
+			encode_wait(&writer.users->encode, &wait);
 			print_wait(&sink, &wait);
 			waits++;
 		}
 		if (writer_due(&writer, (uint64_t)i * 20000000))
-			CHECK(!writer_commit(&writer, RECORDING_EVENTS), "%d", i);
+			CHECK(!commit(RECORDING_EVENTS), "%d", i);
 	}
-	CHECK(!writer_commit(&writer, RECORDING_END) && !output_flush(&sink), "end");
+	CHECK(!commit(RECORDING_END) && !output_flush(&sink), "end");
 	writer_close(&writer);
 	output_init(&sink, have);
 	c = content_read(fd, &sink);
@@ -629,34 +643,44 @@ static void other_members(void)
 		.engine = engine_table[0], .product = "mariadb", .otel_system = "mysql",
 		.version = "1", .pid = 1, .has_uid = true, .directory = "/data",
 	};
+	const struct recorded_user users[] = {
+		{ .known = true, .uid = UINT32_MAX, .statements = UINT64_MAX, .waits = 3 },
+		{ .waits = 1, .last_ns = 1000 },
+	};
 	struct statement s = random_statement(5000);
-	struct decode_event event;
+	struct decode_event *event;
 	int fd = record_begin(0, 0);
 
 	s.server = &server;
 	s.text = NULL;
 	s.original_len = 0;
 	s.parent = NULL;
-	encode_statement(&writer.encode, &s);
-	encode_status(&writer.encode, 77, &sums[0], &sums[1], &cost);
-	CHECK(!writer_commit(&writer, RECORDING_END), "end");
+	encode_statement(&writer.users->encode, &s);
+	encode_status(&writer.users->encode, 77, &sums[0], &sums[1], &cost, users, 2);
+	CHECK(!commit(RECORDING_END), "end");
 	CHECK(!reader_open(&reader, fd, NULL, NULL), "open");
-	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
-	      event.option.key_len == 6 && !memcmp(event.option.key, "layout", 6), "layout");
-	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
-	      event.option.key_len == 8 && !memcmp(event.option.value, "1000", 4), "option");
-	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATEMENT, "statement");
-	CHECK(event.statement.server->has_uid && !event.statement.server->uid, "uid");
-	CHECK(event.statement.server->engine == server.engine &&
-	      !strcmp(event.statement.server->product, server.product) &&
-	      !strcmp(event.statement.server->otel_system, server.otel_system), "engine");
-	CHECK(event.statement.server->pid == 1 &&
-	      !strcmp(event.statement.server->directory, "/data"), "dir");
-	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATUS, "status");
-	CHECK(event.end_ns == 77 && event.status.cost.has_bpf && !event.status.cost.bpf_ns &&
-	      event.status.cost.cpu_ns == 5, "cost");
-	CHECK(!memcmp(&event.status.statements, &sums[0], sizeof(sums[0])) &&
-	      !memcmp(&event.status.waits, &sums[1], sizeof(sums[1])), "sums");
+	CHECK(reader_next(&reader, &event) == 1 && event->type == RECORDING_OPTIONS &&
+	      event->option.key_len == 6 && !memcmp(event->option.key, "layout", 6), "layout");
+	CHECK(reader_next(&reader, &event) == 1 && event->type == RECORDING_OPTIONS &&
+	      event->option.key_len == 8 && !memcmp(event->option.value, "1000", 4), "option");
+	CHECK(reader_next(&reader, &event) == 1 && event->type == RECORDING_STATEMENT, "statement");
+	CHECK(event->statement.server->has_uid && !event->statement.server->uid, "uid");
+	CHECK(event->statement.server->engine == server.engine &&
+	      !strcmp(event->statement.server->product, server.product) &&
+	      !strcmp(event->statement.server->otel_system, server.otel_system), "engine");
+	CHECK(event->statement.server->pid == 1 &&
+	      !strcmp(event->statement.server->directory, "/data"), "dir");
+	CHECK(reader_next(&reader, &event) == 1 && event->type == RECORDING_STATUS, "status");
+	CHECK(event->end_ns == 77 && event->status.cost.has_bpf && !event->status.cost.bpf_ns &&
+	      event->status.cost.cpu_ns == 5, "cost");
+	CHECK(!memcmp(&event->status.statements, &sums[0], sizeof(sums[0])) &&
+	      !memcmp(&event->status.waits, &sums[1], sizeof(sums[1])), "sums");
+	CHECK(event->status.nusers == 2 && event->status.users[0].known &&
+	      event->status.users[0].uid == UINT32_MAX &&
+	      event->status.users[0].statements == UINT64_MAX &&
+	      event->status.users[0].waits == 3 && !event->status.users[1].known &&
+	      event->status.users[1].waits == 1 && event->status.users[1].last_ns == 1000,
+	      "users");
 	CHECK(!reader_next(&reader, &event), "the end");
 	reader_close(&reader);
 	writer_close(&writer);
@@ -737,10 +761,10 @@ static void full_dictionaries(void)
 		snprintf(server.version, sizeof(server.version), "%zu", which % 900);
 		s.server = &server;
 		s.who = &who;
-		encode_statement(&writer.encode, &s);
+		encode_statement(&writer.users->encode, &s);
 		print_statement(&sink, &s);
 	}
-	CHECK(!writer_commit(&writer, RECORDING_END) && !output_flush(&sink), "end");
+	CHECK(!commit(RECORDING_END) && !output_flush(&sink), "end");
 	output_init(&sink, have);
 	c = content_read(fd, &sink);
 	CHECK(!output_flush(&sink) && !damaged(&c) && c.nblocks == 2, "%zu", c.nblocks);
@@ -760,19 +784,20 @@ static void recording_in_text(void)
 	size_t size, len;
 	struct content c;
 
-	encode_statement(&writer.encode, &s);
-	CHECK(!writer_commit(&writer, RECORDING_END), "inner");
+	encode_statement(&writer.users->encode, &s);
+	CHECK(!commit(RECORDING_END), "inner");
 	writer_close(&writer);
 	size = file_read(inner, &head);
 	fd = file_new();
-	writer_open(&writer, ID ^ 1, 0);
+	memset(&writer, 0, sizeof(writer));
+	writer_open(&writer, ID ^ 1, 0, 4096);
 	CHECK(!writer_file(&writer, fd, 0), "outer");
-	encode_option(&writer.encode, "start_ns", "1000");
-	CHECK(!writer_commit(&writer, RECORDING_START), "start");
+	encode_option(&writer.users->encode, "start_ns", "1000");
+	CHECK(!commit(RECORDING_START), "start");
 	for (uint64_t i = 0; i < 3; i++) {
 		s = plain_statement(i, (char *)head, size);
-		encode_statement(&writer.encode, &s);
-		CHECK(!writer_commit(&writer, i < 2 ? RECORDING_EVENTS : RECORDING_END), "block");
+		encode_statement(&writer.users->encode, &s);
+		CHECK(!commit(i < 2 ? RECORDING_EVENTS : RECORDING_END), "block");
 	}
 	writer_close(&writer);
 	c = content_read(fd, NULL);
@@ -808,17 +833,17 @@ static void block_limit(void)
 	for (uint64_t i = 0; i < 12; i++) {
 		struct statement s = plain_statement(i, large, sizeof(large));
 
-		encode_statement(&writer.encode, &s);
+		encode_statement(&writer.users->encode, &s);
 	}
-	CHECK(writer.encode.events.failed, "it does not fit");
-	CHECK(!writer_commit(&writer, RECORDING_EVENTS) && writer.dropped == 1, "dropped");
+	CHECK(writer.users->encode.events.failed, "it does not fit");
+	CHECK(!commit(RECORDING_EVENTS) && writer.dropped == 1, "dropped");
 	for (uint64_t i = 0; i < 3; i++) {
 		struct statement s = plain_statement(7 + i, large, sizeof(large) - i);
 
-		encode_statement(&writer.encode, &s);
+		encode_statement(&writer.users->encode, &s);
 		CHECK(writer_due(&writer, i), "%llu", (unsigned long long)i);
 	}
-	CHECK(!writer_commit(&writer, RECORDING_END) && writer.dropped == 1, "end");
+	CHECK(!commit(RECORDING_END) && writer.dropped == 1, "end");
 	writer_close(&writer);
 	c = content_read(fd, NULL);
 	CHECK(c.statements == 10 && c.ordered && !c.damage.broken, "%zu", c.statements);
@@ -835,9 +860,9 @@ static void write_statements(uint64_t count)
 
 		for (size_t k = 0; k < s.text_len; k++)
 			text[k] = (char)random_next();
-		encode_statement(&writer.encode, &s);
-		if (!random_below(20))
-			CHECK(!writer_commit(&writer, RECORDING_EVENTS), "commit");
+		encode_statement(&writer.users->encode, &s);
+		if (!random_below(20) || writer_full(&writer, writer.users))
+			CHECK(!commit(RECORDING_EVENTS), "commit");
 	}
 }
 
@@ -853,7 +878,7 @@ static void ring(void)
 			struct stat st;
 
 			write_statements(counts[i]);
-			CHECK(!writer_commit(&writer, end ? RECORDING_END : RECORDING_EVENTS), "");
+			CHECK(!commit(end ? RECORDING_END : RECORDING_EVENTS), "");
 			writer_close(&writer);
 			CHECK(!fstat(fd, &st) && st.st_size <= WRITER_RING_MIN, "size");
 			c = content_read(fd, NULL);
@@ -881,17 +906,17 @@ static void memory_ring(void)
 	record_begin(WRITER_RING_MIN, 0);
 	for (int turn = 0; turn < 3; turn++) {
 		write_statements(3000);
-		CHECK(!writer_commit(&writer, RECORDING_EVENTS), "keep");
+		CHECK(!commit(RECORDING_EVENTS), "keep");
 		CHECK(writer.kept <= WRITER_RING_MIN, "%llu", (unsigned long long)writer.kept);
 		fd = file_new();
 		CHECK(!writer_file(&writer, fd, 0), "file");
-		CHECK(!writer.kept && !writer.first, "nothing is left");
+		CHECK(!writer.kept && !writer.users->first, "nothing is left");
 		for (uint64_t i = 3000; i < 3005; i++) {
 			struct statement s = plain_statement(i, "x", 1);
 
-			encode_statement(&writer.encode, &s);
+			encode_statement(&writer.users->encode, &s);
 		}
-		CHECK(!writer_commit(&writer, RECORDING_END), "end");
+		CHECK(!commit(RECORDING_END), "end");
 		writer_no_file(&writer);
 		c = content_read(fd, NULL);
 		CHECK(!damaged(&c) && c.ordered && c.last == 3004 && c.statements > 550,
@@ -900,6 +925,180 @@ static void memory_ring(void)
 		close(fd);
 	}
 	writer_close(&writer);
+}
+
+#define FLOOD		20000		/* statements of one user .. */
+#define OTHERS		150		/* .. and of another */
+
+static const struct summary no_summary;
+static const struct recorded_cost no_cost;
+
+/* Write a statement of user @uid, and the blocks that are due. */
+static void write_of(uint32_t uid, uint64_t number)
+{
+	struct server server = plain_server;
+	struct writer_user *user = writer_user(&writer, uid);
+	char text[1000];
+	struct statement s = plain_statement(number, text, random_below(sizeof(text)));
+
+	for (size_t k = 0; k < s.text_len; k++)
+		text[k] = (char)random_next();
+	server.has_uid = true;
+	server.uid = uid;
+	s.server = &server;
+	s.start_ns = (1 + number) * 1000000;
+	encode_statement(&user->encode, &s);
+	while ((user = writer_due(&writer, s.start_ns)))
+		CHECK(!writer_commit(&writer, user, RECORDING_EVENTS), "commit");
+}
+
+/* End the file, with what was displaced. */
+static void write_end(uint64_t ns)
+{
+	struct recorded_user users[WRITER_USERS];
+	struct writer_user *user;
+
+	while ((user = writer_due(&writer, UINT64_MAX)))
+		CHECK(!writer_commit(&writer, user, RECORDING_EVENTS), "commit");
+	CHECK(!writer_reserve(&writer, writer.users), "reserve");
+	encode_status(&writer.users->encode, ns, &no_summary, &no_summary, &no_cost, users,
+		      writer_displaced(&writer, users));
+	CHECK(!commit(RECORDING_END), "end");
+}
+
+/* Read the file of shares(): all statements of user 8, and the newest of user 7, by their ends. */
+static void check_shares(int fd, size_t row, uint64_t limit)
+{
+	static struct reader reader;
+	struct decode_event *event;
+	uint64_t count[9] = { 0 }, end_ns = 0, bytes = 0, last = 0;
+	size_t users = 0;
+	int ret;
+
+	CHECK(!reader_open(&reader, fd, NULL, NULL) && !reader.damage.unended, "open");
+	CHECK(!reader.damage.cut, "cut");
+	while ((ret = reader_next(&reader, &event)) > 0) {
+		CHECK(event->end_ns >= end_ns, "order");
+		end_ns = event->end_ns;
+		if (event->type == RECORDING_STATUS) {
+			const struct recorded_user *told = event->status.users;
+
+			users = event->status.nusers;
+			CHECK(users == 2 && told[0].uid == 8 && told[1].uid == 7, "users");
+			CHECK(!told[0].statements && !told[0].last_ns, "user 8");
+			CHECK(FLOOD - told[1].statements <= count[7] + 1 &&
+			      told[1].last_ns && told[1].last_ns < end_ns, "user 7");
+		}
+		if (event->type != RECORDING_STATEMENT)
+			continue;
+		count[event->statement.server->uid]++;
+		bytes += event->statement.text_len;
+		last = event->statement.rows;
+	}
+	CHECK(!ret && users == 2 && !reader.damage.broken, "%d", ret);
+	CHECK(count[8] == OTHERS, "%zu: %llu of %llu", row, (unsigned long long)count[8],
+	      (unsigned long long)count[7]);
+	CHECK(last == FLOOD + OTHERS - 1, "%llu", (unsigned long long)last);
+	CHECK(bytes > limit / 2 && bytes < limit, "%llu", (unsigned long long)bytes);
+	reader_close(&reader);
+}
+
+/* A flood by one user displaces its own statements, in a file and in memory; it is counted. */
+static void shares(void)
+{
+	static const struct { uint64_t memory, limit, least; } rows[] = {
+		{ 0, 1 << 20, 1 << 20 }, { 0, 8 << 20, 8 << 20 }, { 1 << 20, 0, 1 << 20 },
+		{ 2 << 20, 1 << 20, 1 << 20 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t number = 0;
+		struct stat st;
+		int fd = record_begin(rows[i].memory, rows[i].limit);
+
+		while (number < OTHERS / 3)
+			write_of(8, number++);
+		while (number < FLOOD + OTHERS)
+			write_of(number % (3 * FLOOD / OTHERS / 2 + 1) ? 7 : 8, number), number++;
+		if (rows[i].memory) {
+			fd = file_new();
+			CHECK(!writer_file(&writer, fd, rows[i].limit), "file");
+		}
+		write_end(number * 1000000 + 1);
+		CHECK(!fstat(fd, &st) && (!rows[i].limit || st.st_size <= (off_t)rows[i].limit),
+		      "size");
+		check_shares(fd, i, rows[i].least);
+		writer_close(&writer);
+		close(fd);
+	}
+}
+
+/* Read a file of @users users, who wrote @sent statements: what is not there is counted. */
+static void check_users(int fd, const uint64_t *sent, uint32_t users, uint64_t last,
+			uint64_t room)
+{
+	static struct reader reader;
+	struct decode_event *event;
+	uint64_t have[12] = { 0 }, told = 0, present = 0, all = 0, newest = 0, bytes = 0;
+	bool displaced = false;
+	int ret;
+
+	CHECK(!reader_open(&reader, fd, NULL, NULL) && !reader.damage.unended &&
+	      !reader.damage.cut, "open");
+	while ((ret = reader_next(&reader, &event)) > 0) {
+		if (event->type == RECORDING_STATEMENT) {
+			have[event->statement.server->uid]++;
+			bytes += event->statement.text_len;
+			newest = event->statement.rows > newest ? event->statement.rows : newest;
+		}
+		if (event->type == RECORDING_STATUS)
+			told = 0;
+		for (size_t i = 0; event->type == RECORDING_STATUS && i < event->status.nusers; i++)
+			told += event->status.users[i].statements;
+	}
+	CHECK(!ret && !reader.damage.broken, "%d", ret);
+	for (uint32_t i = 0; i < users; i++) {
+		all += sent[i];
+		present += have[i];
+		displaced |= have[i] < sent[i];
+		/* Those who wrote little lost nothing. */
+		CHECK(sent[i] > 5 || have[i] == sent[i], "%u: %llu of %llu", i,
+		      (unsigned long long)have[i], (unsigned long long)sent[i]);
+	}
+	CHECK(present + told >= all, "%llu and %llu of %llu", (unsigned long long)present,
+	      (unsigned long long)told, (unsigned long long)all);
+	CHECK(displaced == !!told && (displaced || !reader.damage.missing), "displaced");
+	CHECK(newest == last, "%llu", (unsigned long long)newest);
+	CHECK(bytes > room / 2 && bytes < room, "%llu", (unsigned long long)bytes);
+	reader_close(&reader);
+}
+
+/* Users who write little, or once, take little, and lose nothing to one who fills the rest. */
+static void many_users(void)
+{
+	for (uint64_t megabytes = 1; megabytes <= 4; megabytes *= 4) {
+		for (uint32_t users = 1; users <= 12; users++) {
+			uint64_t sent[12] = { 0 }, number = 0, room = megabytes << 20, before;
+			int fd = record_begin(0, room);
+
+			for (uint32_t i = 0; i < users; i++, sent[i - 1]++)
+				write_of(i, number++);
+			while (writer.written < 2 * room) {
+				uint32_t i = random_below(500) ? users / 2 : random_below(users);
+
+				/* The last encoder is of all users from the eighth on. */
+				if (sent[i] > 3 && i != users / 2)
+					continue;
+				write_of(i, number++);
+				sent[i]++;
+			}
+			before = number - 1;
+			write_end(number * 1000000 + 1);
+			check_users(fd, sent, users, before, room);
+			writer_close(&writer);
+			close(fd);
+		}
+	}
 }
 
 /* A small file of four blocks with a statement each. Return it; @offsets: of the blocks' ends. */
@@ -911,8 +1110,8 @@ static int small_file(size_t offsets[4])
 	for (uint64_t i = 0; i < 3; i++) {
 		struct statement s = plain_statement(i, "select 1", 8);
 
-		encode_statement(&writer.encode, &s);
-		CHECK(!writer_commit(&writer, i < 2 ? RECORDING_EVENTS : RECORDING_END), "");
+		encode_statement(&writer.users->encode, &s);
+		CHECK(!commit(i < 2 ? RECORDING_EVENTS : RECORDING_END), "");
 		offsets[1 + i] = writer.at;
 	}
 	writer_close(&writer);
@@ -1033,7 +1232,7 @@ static void stops(void)
 {
 	static struct reader reader;
 	static uint8_t bytes[16 << 20];
-	struct decode_event event;
+	struct decode_event *event;
 	struct statement s = random_statement(5000);
 	int fd = file_new(), asked = 0, ret;
 
@@ -1044,11 +1243,11 @@ static void stops(void)
 	close(fd);
 	fd = record_begin(0, 0);
 	for (int i = 0; i < 200000; i++) {
-		encode_statement(&writer.encode, &s);
+		encode_statement(&writer.users->encode, &s);
 		if (writer_due(&writer, 0))
-			CHECK(!writer_commit(&writer, RECORDING_EVENTS), "%d", i);
+			CHECK(!commit(RECORDING_EVENTS), "%d", i);
 	}
-	CHECK(!writer_commit(&writer, RECORDING_END), "end");
+	CHECK(!commit(RECORDING_END), "end");
 	writer_close(&writer);
 	asked = 0;
 	CHECK(!reader_open(&reader, fd, stop_third, &asked) && asked < 3, "%d", asked);
@@ -1074,6 +1273,8 @@ int main(void)
 	RUN(block_limit);
 	RUN(ring);
 	RUN(memory_ring);
+	RUN(shares);
+	RUN(many_users);
 	RUN(cut_files);
 	RUN(flipped_bytes);
 	RUN(search);
