@@ -299,6 +299,8 @@ static int record_trace(struct record *record)
 	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= record->flight.memory ? SANDBOX_REPLACE : 0;
+	if (tracing_memory(loop, &config) != EXIT_OK)
+		return EXIT_FAILED;
 	if (tracer_open(&record->loop.tracer, &config, &error))
 		return loop_refuse(loop, &error);
 	if (flight_start(&record->flight) != EXIT_OK)

@@ -2,6 +2,7 @@
 #include "cli/banner.h"
 #include "cli/loop.h"
 #include "cli/source.h"
+#include "cli/tracing.h"
 #include "host/clock.h"
 
 static int live_open(struct loop *loop)
@@ -17,6 +18,8 @@ static int live_start(struct loop *loop, const struct tracer_config *config)
 	int status = loop_ready(loop);
 
 	loop->waits = config->sink.wait && !config->sink.statement;
+	if (status == EXIT_OK)
+		status = tracing_memory(loop, config);
 	if (status != EXIT_OK)
 		return status;
 	loop_json(loop);

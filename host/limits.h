@@ -3,6 +3,7 @@
 #ifndef HOST_LIMITS_H
 #define HOST_LIMITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -13,9 +14,9 @@
 void limits_raise(void);
 
 /*
- * Return the smallest memory limit of the control groups of this process in bytes, or UINT64_MAX if
- * there is none or it cannot be read.
+ * Return the smallest memory limit of the control groups of this process in bytes; with @left, what
+ * is left of it, as pages of files make room. UINT64_MAX: there is none, or it cannot be read.
  */
-uint64_t limits_memory(void);
+uint64_t limits_memory(bool left);
 
 #endif

@@ -18,7 +18,7 @@
 #define MEMLOCK_NEEDED	(64u << 20)	/* bytes, before Linux 5.11 */
 #define NOFILE_NEEDED	64u		/* for a few servers */
 #define NOFILE_PROBES	16u		/* for the probes of features and the search for servers */
-#define MEMORY_NEEDED	(12u << 20)	/* bytes of maps and programs */
+#define MEMORY_NEEDED	(20u << 20)	/* bytes, see tracing_memory() */
 
 #define SYSCTL_JIT	"net.core.bpf_jit_enable"
 #define SYSCTL_PTRACE	"kernel.yama.ptrace_scope"

@@ -61,7 +61,8 @@ struct options {
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* after all probes are attached */
 	uint32_t denied;		/* features not to be used, by --force */
-	bool go_returns;		/* trace returns in Go programs, by --force */
+	bool go_returns;		/* trace returns in Go programs, by --force .. */
+	bool little_memory;		/* .. and load programs if it may not suffice */
 	uint64_t max_overhead;		/* in millionths of a CPU; 0: no limit */
 	uint64_t max_overhead_ns;	/* for how long it may be exceeded; 0: the default */
 	bool help, version;		/* the first of them ends the parsing */

@@ -219,12 +219,13 @@ int option_set_overhead(struct option_parser *p, const struct option_row *row, c
 	return 0;
 }
 
-/* Risks to the traced program that --force accepts. */
+/* Risks that --force accepts. */
 static const struct {
 	const char *name;
 	size_t member;			/* offset in struct options, a bool */
 } option_risks[] = {
 	{ "go-returns", offsetof(struct options, go_returns) },
+	{ "little-memory", offsetof(struct options, little_memory) },
 };
 
 /* Set the member for the risk @name, of @len bytes. Return 0 or -ENOENT. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """dbslower doctor, compared with readelf, /proc and the behaviour of the kernel."""
 
+import contextlib
 import os
 import pathlib
 import platform
@@ -493,32 +494,59 @@ def test_little_locked_memory(public_tool, little_for_perf):
         assert [(one["way"], one["instead"]) for one in steps if not one["ok"]] == [("perf buffers", "uprobe_multi")]
 
 
-def test_small_control_group():
+@contextlib.contextmanager
+def small_group(mib):
+    """A command that executes dbslower in a control group with so much memory."""
     need_root()
     for base, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
         group = os.path.join(base, f"doctor-{os.getpid()}")
         try:
             os.mkdir(group)
             with open(os.path.join(group, limit), "r+", encoding="ascii") as f:
-                f.write(str(4 << 20))
+                f.write(str(mib << 20))
             break
         except OSError:
             if os.path.isdir(group):
                 os.rmdir(group)
     else:
         pytest.skip("no memory control group can be made here")
-    inside = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', os.path.join(group, "cgroup.procs"), DBSLOWER]
     try:
-        found = checked(run_other([*inside, "doctor", "--json"]), 1)
-        done = run_other([*inside, "-x", postgres_file(), "-d", "0.1"])
+        yield ["sh", "-c", 'echo $$ > "$0" && exec "$@"', os.path.join(group, "cgroup.procs"), DBSLOWER]
     finally:
         with control_group(group, base):	# removes it
             pass
+
+
+def test_small_control_group():
+    with small_group(4) as inside:
+        found = checked(run_other([*inside, "doctor", "--json"]), 1)
+        done = run_other([*inside, "-x", postgres_file(), "-d", "0.1"])
     obstacle = {one["about"]: one for one in found["obstacles"]}["memory limit"]
     assert str(4 << 20) in obstacle["text"] and "memory.max" in obstacle["remedy"], obstacle
     assert found["host"]["memory_limit_bytes"] == 4 << 20
     assert doctor()["host"].get("memory_limit_bytes", 0) < 1 << 60, "no limit is none of 8 EiB"
     assert done.returncode == 1 and "memory.max" in done.stderr and "MEMLOCK" not in done.stderr, done
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("server", ["postgres", "mariadb"])
+@pytest.mark.parametrize("args, mib", [("slow", 20), ("stat", 20), ("locks", 20), ("slow --why --use --phases", 32), ("transactions", 32),
+                                       ("record /dev/null", 48), ("record /dev/null --why --use", 60)])
+def test_memory_suffices(args, mib, server):
+    """With the memory that loading is said to take, the kernel ends nothing; with less, nothing is loaded."""
+    path = postgres_file() if server == "postgres" else maria_server()
+    if not path:
+        pytest.skip(f"no {server}")
+    for limit in (mib, mib - 2):
+        with small_group(limit) as inside:
+            done = run_other([*inside, *args.split(), "-x", path, "-d", "0.1"])
+            if limit == mib:
+                assert done.returncode == 0, done
+            else:
+                (left,) = re.findall(r"^dbslower: memory: (\d+) MiB are left to the control group", done.stderr)
+                assert done.returncode == 1 and limit - 2 <= int(left) < limit, done
+                forced = run_other([*inside, *args.split(), "-x", path, "-d", "0.1", "--force=little-memory"])
+                assert "are left" not in forced.stderr, forced
 
 
 def unshare(script, *options):

@@ -136,7 +136,7 @@ def test_manual_has_the_fallbacks_of_the_code():
     forced = {fallback: release for _, release, fallback in features().values() if fallback}
     assert forced == fallbacks.section()
     known, risks = re.search(r"expected (.*), linux-5\.4, (.*)$", run("--force=?").stderr.strip()).groups()
-    assert set(known.split(", ")) == set(forced) and set(risks.split(", ")) == fallbacks.harmful() | {"go-returns"}
+    assert set(known.split(", ")) == set(forced) and set(risks.split(", ")) == fallbacks.harmful() | {"go-returns", "little-memory"}
     assert {one["name"]: one["since"] for one in parsed([run("doctor", "--json").stdout])[0]["features"]} == \
         {name: f"{commit}, Linux {major}.{minor}" for name, (commit, (major, minor), _) in features().items()}
 
