@@ -4,7 +4,6 @@
 import os
 import shutil
 import signal
-import threading
 
 import pytest
 
@@ -118,15 +117,7 @@ def test_flooded_buffer_is_of_its_user(tool, program, server):
         traced.pause()	# it may be faster than a process that gets no CPU
         other.do(f"repeat {FLOOD}")
         os.kill(traced.pid, signal.SIGCONT)
-        other.begin("flood 2000")
-        ended = threading.Thread(target=other.finish)
-        ended.start()
-        expected = 0
-        while ended.is_alive():
-            victim.do("run 5 select 1")
-            expected += 5
-            ended.join(0.01)
-        ended.join()
+        expected = other.flood("flood 2000", victim)
         traced.stop()
         assert lost_by(traced, intruder.UID).get("ring_full"), "the buffer was not filled"
         assert not lost_by(traced, 0), traced.said()

@@ -509,14 +509,7 @@ def test_flood_of_another_user(tmp_path, kept):
         with Record(path, "-m", "0", "-p", f"{victim.pid},{other.pid}", *kept) as record:
             victim.do("run 100 select 1")
             time.sleep(1.2)	# they have a block, as an hour ago
-            other.begin("repeat 600000")
-            ended = threading.Thread(target=other.finish)
-            ended.start()
-            expected = 100
-            while ended.is_alive():
-                victim.do("run 5 select 1")
-                expected += 5
-                ended.join(0.02)
+            expected = 100 + other.flood("repeat 600000", victim)
             if flight:
                 os.kill(record.pid, signal.SIGUSR2)
                 wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")

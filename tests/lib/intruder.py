@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import threading
 
 from commanded import USER as UID, Commanded, as_user, reveal
 from tool import FIXTURES
@@ -28,3 +29,15 @@ class Intruder(Commanded):
     def object_of(self, tid):
         """The object whose key was that of thread @tid."""
         return (self.pid << KEY_SHIFT) ^ tid
+
+    def flood(self, what, victim):
+        """Execute @what while @victim, a Backends, runs statements. Return the number of those."""
+        self.begin(what)
+        flooding = threading.Thread(target=self.finish)
+        flooding.start()
+        statements = 0
+        while flooding.is_alive():
+            victim.do("run 5 select 1")
+            statements += 5
+            flooding.join(0.01)
+        return statements
