@@ -338,11 +338,12 @@ struct writer_user *writer_user(struct writer *w, uint32_t uid)
 	const struct writer_user *others = &w->users[WRITER_USERS - 1];
 
 	/* Where there is room for all, one dictionary for all is the shortest. */
-	while ((w->limit || w->memory) && user < others && user->used && user->told.uid != uid)
+	while ((w->limit || w->memory) && user < others && user->told.known &&
+	       user->told.uid != uid)
 		user++;
-	if (!user->used && user != w->users)
+	if (!user->told.known && user != w->users)
 		encode_open(&user->encode);
-	user->used = user->told.known = true;
+	user->told.known = true;
 	user->told.uid = uid;
 	writer_begin(w, user);
 	return user;
@@ -384,11 +385,11 @@ bool writer_pending(const struct writer *w)
 
 size_t writer_displaced(const struct writer *w, struct recorded_user *users)
 {
-	size_t n = 0;
+	size_t n = 0, most = w->limit || w->memory ? WRITER_USERS : 0;
 
-	for (int i = 0; (w->limit || w->memory) && i < WRITER_USERS && w->users[i].used; i++) {
-		users[n] = w->users[i].told;
-		users[n++].known &= i < WRITER_USERS - 1;
+	for (; n < most && w->users[n].told.known; n++) {
+		users[n] = w->users[n].told;
+		users[n].known = n < WRITER_USERS - 1;
 	}
 	return n;
 }
@@ -492,6 +493,6 @@ void writer_close(struct writer *w)
 		free(writer_remove(w, eldest));
 	free(w->start);
 	for (int i = 0; i < WRITER_USERS; i++)
-		if (!i || w->users[i].used)
+		if (!i || w->users[i].told.known)
 			encode_close(&w->users[i].encode);
 }

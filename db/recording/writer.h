@@ -46,7 +46,6 @@ struct writer_user {
 	bool begun;			/* .. it has one .. */
 	uint64_t opened_ns;		/* .. and when its first event was added; 0: none */
 	struct recorded_user told;	/* what was displaced */
-	bool used;			/* ->told.uid is known */
 	struct writer_kept *first, **last;	/* its blocks in memory, the oldest first .. */
 	uint64_t kept;			/* .. and their bytes */
 	uint64_t bytes;			/* of its blocks in the file */
