@@ -9,6 +9,7 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/flight.h"
+#include "cli/memory.h"
 #include "cli/message.h"
 #include "cli/option/set.h"
 #include "cli/option/table.h"
@@ -299,7 +300,7 @@ static int record_trace(struct record *record)
 	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= record->flight.memory ? SANDBOX_REPLACE : 0;
-	if (tracing_memory(loop, &config) != EXIT_OK)
+	if (memory_check(loop, &config) != EXIT_OK)
 		return EXIT_FAILED;
 	if (tracer_open(&record->loop.tracer, &config, &error))
 		return loop_refuse(loop, &error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/banner.h"
 #include "cli/loop.h"
+#include "cli/memory.h"
 #include "cli/source.h"
 #include "cli/tracing.h"
 #include "host/clock.h"
@@ -19,7 +20,7 @@ static int live_start(struct loop *loop, const struct tracer_config *config)
 
 	loop->waits = config->sink.wait && !config->sink.statement;
 	if (status == EXIT_OK)
-		status = tracing_memory(loop, config);
+		status = memory_check(loop, config);
 	if (status != EXIT_OK)
 		return status;
 	loop_json(loop);

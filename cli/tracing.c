@@ -3,7 +3,6 @@
 
 #include "cli/banner.h"
 #include "cli/overhead.h"
-#include "host/limits.h"
 
 #define OVERHEAD_NS	10000000000u	/* for which the limit may be exceeded, by default */
 
@@ -65,29 +64,6 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.arg = loop, .server = banner_server, .error = banner_error,
 		.site = options->verbose ? banner_site : NULL,
 	};
-}
-
-/* Return the MiB that the kernel's verifier takes, and the maps; the tests load with as much. */
-static unsigned int memory_needed(const struct tracer_config *config)
-{
-	if (config->both)
-		return config->why ? 58 : 46;
-	return config->why || config->transactions ? 30 : 19;
-}
-
-int tracing_memory(struct loop *loop, const struct tracer_config *config)
-{
-	unsigned int needed = memory_needed(config);
-	uint64_t left = limits_memory(true);
-
-	if (left >> 20 >= needed || loop->options.little_memory)
-		return EXIT_OK;
-	output_printf(&loop->err, "dbslower: memory: %llu MiB are left to the control group, and "
-		      "loading the programs takes %u; raise its limit (memory.max, docker run "
-		      "--memory), or specify --force=little-memory\n",
-		      (unsigned long long)(left >> 20), needed);
-	output_flush(&loop->err);
-	return EXIT_FAILED;
 }
 
 int tracing_start(struct loop *loop, const struct tracer_config *config)

@@ -15,12 +15,6 @@ struct filter tracing_filter(const struct options *options);
  */
 void tracing_config(struct loop *loop, struct tracer_config *config);
 
-/*
- * Check that the control groups have the memory that loading the programs of @config takes: without
- * it the kernel ends this process or another one of them. Return EXIT_OK or EXIT_FAILED.
- */
-int tracing_memory(struct loop *loop, const struct tracer_config *config);
-
 /* Begin. The command has set @config. Return EXIT_OK or an exit status. */
 int tracing_start(struct loop *loop, const struct tracer_config *config);
 

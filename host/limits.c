@@ -46,13 +46,20 @@ static void limit_text(const char *path, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* The files of a version of control groups, and the pages of files in memory.stat. */
+/*
+ * A version of control groups: the word before the group in /proc/PID/cgroup (a line's first in
+ * version 2), and its files, with the pages of files in memory.stat.
+ */
 static const struct group_version {
-	const char *before, *root, *limit, *used, *files[2];
+	const char *before;
+	bool first;
+	const char *root, *limit, *used, *files[2];
 } group_versions[] = {
-	{ ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	{ ":memory:", false, "/sys/fs/cgroup/memory",
+	  "memory.limit_in_bytes", "memory.usage_in_bytes",
 	  { "total_inactive_file", "total_active_file" } },
-	{ "0::", "/sys/fs/cgroup", "memory.max", "memory.current",
+	{ "0::", true, "/sys/fs/cgroup",
+	  "memory.max", "memory.current",
 	  { "inactive_file", "active_file" } },
 };
 
@@ -131,7 +138,7 @@ uint64_t limits_memory(bool left)
 			const struct group_version *version = &group_versions[i];
 
 			group = strstr(line, version->before);
-			if (!group || (*version->before == '0' && group != line))
+			if (!group || (version->first && group != line))
 				continue;
 			memory = group_least(version, group + strlen(version->before), left);
 			least = memory < least ? memory : least;

@@ -249,6 +249,7 @@ void privileges_read(struct privileges *priv)
 	priv->memlock = read_limit(RLIMIT_MEMLOCK);
 	priv->nofile = read_limit(RLIMIT_NOFILE);
 	priv->memory = limits_memory(false);
+	priv->memory_left = limits_memory(true);
 	priv->pid_ns_error = pid_namespace_own(&dev, &ino);
 	priv->initial_pid_ns = !priv->pid_ns_error && !ino;
 }

@@ -40,7 +40,7 @@ struct privileges {
 	struct privileges_sysctl sysctls[PRIVILEGES_SYSCTLS];
 	uint64_t memlock;		/* RLIMIT_MEMLOCK, in bytes; UINT64_MAX: unlimited */
 	uint64_t nofile;		/* RLIMIT_NOFILE; UINT64_MAX: unlimited */
-	uint64_t memory;		/* see limits_memory() */
+	uint64_t memory, memory_left;	/* see limits_memory() */
 	struct privileges_mount proc, sys;
 	bool initial_pid_ns;
 	int pid_ns_error;		/* negative errno if the PID namespace is unknown, else 0 */

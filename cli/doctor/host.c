@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/format/json.h"
+#include "cli/memory.h"
 #include "host/limits.h"
 #include "host/privileges.h"
 #include "loader/feature.h"
@@ -18,7 +19,6 @@
 #define MEMLOCK_NEEDED	(64u << 20)	/* bytes, before Linux 5.11 */
 #define NOFILE_NEEDED	64u		/* for a few servers */
 #define NOFILE_PROBES	16u		/* for the probes of features and the search for servers */
-#define MEMORY_NEEDED	(20u << 20)	/* bytes, see tracing_memory() */
 
 #define SYSCTL_JIT	"net.core.bpf_jit_enable"
 #define SYSCTL_PTRACE	"kernel.yama.ptrace_scope"
@@ -333,6 +333,32 @@ static bool host_enough(struct doctor_host *h, const char *subject, uint64_t val
 	return value >= needed;
 }
 
+/* Return whether the memory that is left suffices for all; report for what it does not. */
+static bool host_memory(struct doctor_host *h)
+{
+	uint64_t left = h->host.memory_left >> 20;
+	const char *before = "";
+	char few[256] = "";
+	size_t len = 0;
+
+	for (int i = 0; i < MEMORY_USES; i++) {
+		const struct memory_need *need = &memory_needs[i];
+
+		if (left >= need->mib || len >= sizeof(few))
+			continue;
+		len += (size_t)snprintf(few + len, sizeof(few) - len, "%s%s (%u)", before,
+					need->words, need->mib);
+		before = "; ";
+	}
+	if (len)
+		doctor_report(h->doctor, left < memory_needs[0].mib ? DOCTOR_OBSTACLE : DOCTOR_NOTE,
+			      "memory limit",
+			      "raise memory.max of the control group (docker run --memory)",
+			      "%llu MiB are left to this control group, too few to load the "
+			      "programs of %s", (unsigned long long)left, few);
+	return !len;
+}
+
 /* Report limits that are too small. Those that can be raised have been. */
 static void host_limits(struct doctor_host *h)
 {
@@ -345,9 +371,7 @@ static void host_limits(struct doctor_host *h)
 	enough &= host_enough(h, "RLIMIT_NOFILE", host->nofile, NOFILE_NEEDED,
 			      "ulimit -n 1024, as root",
 			      "file descriptors, too few for the BPF maps and probes");
-	enough &= host_enough(h, "memory limit", host->memory, MEMORY_NEEDED,
-			      "raise memory.max of the control group (docker run --memory)",
-			      "bytes for this control group, too small for the BPF maps");
+	enough &= host_memory(h);
 	if (enough)
 		doctor_report(h->doctor, DOCTOR_OK, "limits", NULL,
 			      "the file descriptors and the memory suffice");
@@ -480,6 +504,8 @@ static void host_json_rights(struct output *out, const struct privileges *host)
 		json_number(out, ",\"nofile\":", host->nofile);
 	if (host->memory != UINT64_MAX)
 		json_number(out, ",\"memory_limit_bytes\":", host->memory);
+	if (host->memory_left != UINT64_MAX)
+		json_number(out, ",\"memory_left_bytes\":", host->memory_left);
 }
 
 static void host_json(struct output *out, const struct privileges *host)

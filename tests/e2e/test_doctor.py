@@ -517,15 +517,29 @@ def small_group(mib):
             pass
 
 
+def about_memory(found, kind):
+    return {one["about"]: one for one in found[kind]}.get("memory limit")
+
+
 def test_small_control_group():
     with small_group(4) as inside:
         found = checked(run_other([*inside, "doctor", "--json"]), 1)
         done = run_other([*inside, "-x", postgres_file(), "-d", "0.1"])
-    obstacle = {one["about"]: one for one in found["obstacles"]}["memory limit"]
-    assert str(4 << 20) in obstacle["text"] and "memory.max" in obstacle["remedy"], obstacle
-    assert found["host"]["memory_limit_bytes"] == 4 << 20
+    obstacle = about_memory(found, "obstacles")
+    assert re.match(r"[1-4] MiB are left .* statements and locks \(19\); .*record --why", obstacle["text"]), obstacle
+    assert "memory.max" in obstacle["remedy"], obstacle
+    assert found["host"]["memory_limit_bytes"] == 4 << 20 > found["host"]["memory_left_bytes"] > 1 << 20
     assert doctor()["host"].get("memory_limit_bytes", 0) < 1 << 60, "no limit is none of 8 EiB"
     assert done.returncode == 1 and "memory.max" in done.stderr and "MEMLOCK" not in done.stderr, done
+
+
+def test_control_group_for_some():
+    """What suffices for some commands is no obstacle: a note says for which it does not."""
+    with small_group(40) as inside:
+        found = checked(run_other([*inside, "doctor", "--json"]))
+    note = about_memory(found, "notes")
+    assert re.search(r"programs of record \(46\); record --why \(58\)$", note["text"]), note
+    assert not about_memory(found, "obstacles")
 
 
 @pytest.mark.alone
