@@ -222,6 +222,22 @@ static int cmd_ps_none(struct cmd_ps *cmd)
 	return EXIT_FAILED;
 }
 
+/* Say whose processes were left out, as one did not answer. */
+static void cmd_ps_stalled(struct cmd_ps *cmd)
+{
+	const struct helper_shared *shared = cmd->list.stalled;
+
+	for (size_t i = 0; i < shared->nusers; i++) {
+		const struct helper_user *user = &shared->users[i];
+
+		if (user->stalled)
+			output_printf(&cmd->err, "dbslower: process %u: its memory cannot be read "
+				      "within %d ms; it and %zu other processes of servers of user "
+				      "ID %u are left out\n", user->pid, HELPER_MS,
+				      user->left_out, user->uid);
+	}
+}
+
 /* Read and print the sessions once. Return the exit status. */
 static int cmd_ps_once(struct cmd_ps *cmd)
 {
@@ -233,7 +249,8 @@ static int cmd_ps_once(struct cmd_ps *cmd)
 		error_clear(&error);
 		return EXIT_FAILED;
 	}
-	if (!cmd->list.servers && !cmd->list.more && !cmd->options.interval_ns)
+	if (!cmd->list.servers && !cmd->list.more && !cmd->options.interval_ns &&
+	    !helper_left_out(cmd->list.stalled))
 		return cmd_ps_none(cmd);
 	cmd->now_ns = clock_ns(CLOCK_REALTIME);
 	if (rows_make(cmd)) {
@@ -244,6 +261,7 @@ static int cmd_ps_once(struct cmd_ps *cmd)
 	if (cmd->list.more)
 		output_printf(&cmd->err, "dbslower: %zu more sessions are not shown\n",
 			      cmd->list.more);
+	cmd_ps_stalled(cmd);
 	output_flush(&cmd->err);
 	rows_free(cmd);
 	status = message_output(&cmd->err, output_flush(&cmd->out));

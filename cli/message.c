@@ -39,6 +39,8 @@ static const struct message_words message_rows[] = {
 			  "belong to root: mount -t tracefs tracefs /sys/kernel/tracing",
 			  true, true },
 	[ERROR_STREAM] = { "event buffer", "cannot be mapped", DOCTOR, true, false },
+	[ERROR_READER] = { "session-reader", "the process that reads sessions has ended",
+			   "see dmesg for the OOM killer, and try again", true, false },
 	[ERROR_WAIT] = { "signals and timers", "cannot be waited for", DOCTOR, true, false },
 	[ERROR_PROC] = { "/proc", "cannot be read",
 			 "mount that of dbslower's PID namespace: mount -t proc proc /proc",

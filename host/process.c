@@ -414,8 +414,7 @@ int process_read(uint32_t pid, bool (*is_program)(const char *name), struct proc
 	return 0;
 }
 
-int process_each(bool (*is_program)(const char *name),
-		 int (*each)(void *arg, const struct process *process), void *arg)
+int process_pids(int (*each)(void *arg, uint32_t pid), void *arg)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -427,17 +426,35 @@ int process_each(bool (*is_program)(const char *name),
 	if (access("/proc/self", F_OK))
 		ret = -errno;
 	while (!ret && (entry = readdir(dir))) {
-		struct process process;
 		char *end;
 		unsigned long pid = strtoull(entry->d_name, &end, 10);
 
-		if (*end || !pid || pid > UINT32_MAX)
-			continue;
-		if (!process_read((uint32_t)pid, is_program, &process))
-			ret = each(arg, &process);
+		if (!*end && pid && pid <= UINT32_MAX)
+			ret = each(arg, (uint32_t)pid);
 	}
 	closedir(dir);
 	return ret;
+}
+
+/* The arguments of process_each(). */
+struct each {
+	bool (*is_program)(const char *name);
+	int (*each)(void *arg, const struct process *process);
+	void *arg;
+};
+
+static int each_pid(void *arg, uint32_t pid)
+{
+	const struct each *each = arg;
+	struct process process;
+
+	return process_read(pid, each->is_program, &process) ? 0 : each->each(each->arg, &process);
+}
+
+int process_each(bool (*is_program)(const char *name),
+		 int (*each)(void *arg, const struct process *process), void *arg)
+{
+	return process_pids(each_pid, &(struct each){ is_program, each, arg });
 }
 
 bool process_is_main(const struct process *process, bool (*is_program)(const char *name))

@@ -115,6 +115,12 @@ int process_map_check(int fd, const struct process_map *map);
 void process_name(const struct process *process, char *name, size_t size);
 
 /*
+ * Call @each for every process, in the order of their PIDs, until it returns a value other than 0;
+ * return that value, 0, or -errno if /proc cannot be read.
+ */
+int process_pids(int (*each)(void *arg, uint32_t pid), void *arg);
+
+/*
  * Call @each for every process until it returns a value other than 0; return that value, 0, or
  * -errno if /proc cannot be read. @is_program: see process_read().
  */

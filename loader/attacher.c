@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/attacher.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/child.h"
 #include "loader/sandbox.h"
 
 #define PATH_SIZE	32
 #define FDS		2	/* descriptors in one message at most */
 #define PAUSE_MS	5	/* between two calls of ->pause */
 #define CLOSERS		32	/* processes that close links at once */
-
-/* Headers may be older than the kernel. */
-#ifndef __NR_close_range
-#define __NR_close_range	436
-#endif
 
 /* A message to the child, which answers with an int. */
 struct request {
@@ -40,34 +33,6 @@ struct request {
 	uint32_t number;
 	uint32_t on_return;
 };
-
-/* Write all of @data. Return success. */
-static bool write_all(int fd, const void *data, size_t size)
-{
-	const char *from = data;
-	ssize_t n;
-
-	for (; size; from += n, size -= (size_t)n) {
-		n = write(fd, from, size);
-		if (n <= 0)
-			return false;
-	}
-	return true;
-}
-
-/* Read @size bytes. Return success. */
-static bool read_all(int fd, void *data, size_t size)
-{
-	char *to = data;
-	ssize_t n;
-
-	for (; size; to += n, size -= (size_t)n) {
-		n = read(fd, to, size);
-		if (n <= 0)
-			return false;
-	}
-	return true;
-}
 
 /*
  * Below, system calls are made directly where the C library's functions are longer: they emulate
@@ -133,7 +98,7 @@ static int child_attach(const struct attacher *attacher, const struct request *r
 				      .on_return = request->on_return };
 	int link, n = -EMFILE;
 
-	if (!room || !read_all(attacher->socket, room, 3 * count * sizeof(*room)))
+	if (!room || !child_read(attacher->socket, room, 3 * count * sizeof(*room)))
 		_exit(1);
 	file_path(fds[1], path);
 	sites.offsets = (const unsigned long *)room;
@@ -179,7 +144,7 @@ static bool child_detach_some(struct attacher *attacher, uint32_t count)
 {
 	int *links = calloc(count, sizeof(*links));
 
-	if (!links || !read_all(attacher->socket, links, count * sizeof(*links)))
+	if (!links || !child_read(attacher->socket, links, count * sizeof(*links)))
 		return false;
 	child_detach(attacher, links, count);
 	attacher->held -= count;
@@ -212,75 +177,31 @@ static bool child_answer(struct attacher *attacher, const struct request *reques
 		sandbox_enter(request->number, &sandbox);
 		break;
 	}
-	return write_all(attacher->socket, &answer, sizeof(answer));
-}
-
-/* Close all descriptors from @first to @last. Return success. */
-static bool close_range_of(int first, int last)
-{
-	return first > last || !syscall(__NR_close_range, first, last, 0);
-}
-
-/* Close all inherited descriptors that the child does not require. */
-static void child_close(const struct attacher *attacher)
-{
-	int kept = attacher->socket;
-	DIR *dir;
-
-	if (close_range_of(0, kept - 1) && close_range_of(kept + 1, INT_MAX))
-		return;
-	/* Kernels before 5.9 (278a5fbaed89). */
-	dir = opendir("/proc/self/fd");
-	for (const struct dirent *entry; dir && (entry = readdir(dir)); ) {
-		int fd = (int)strtoull(entry->d_name, NULL, 10);
-
-		if (*entry->d_name != '.' && fd != kept && fd != dirfd(dir))
-			close(fd);
-	}
-	if (dir)
-		closedir(dir);
+	return child_write(attacher->socket, &answer, sizeof(answer));
 }
 
 /* The child: handle requests until the other end of the socket is closed. */
-static void child_run(struct attacher *attacher)
+static void child_run(void *arg, int socket)
 {
+	struct attacher *attacher = arg;
 	struct request request = { 0 };
 	int fds[FDS];
 
-	setsid();
-	/* Not the name of the program: by that, both would be killed at once. */
-	prctl(PR_SET_NAME, "uprobe-attacher");
-	child_close(attacher);
-	while (message_receive(attacher->socket, &request, sizeof(request), fds, FDS) &&
+	attacher->socket = socket;
+	while (message_receive(socket, &request, sizeof(request), fds, FDS) &&
 	       child_answer(attacher, &request, fds))
 		;
 	if (attacher->held)
 		child_detach(attacher, NULL, (uint32_t)attacher->end);
-	_exit(0);
 }
 
 void attacher_start(struct attacher *attacher, struct features *features,
 		    enum attach_method method)
 {
-	sigset_t all, before;
-	int ends[2];
-
 	*attacher = (struct attacher){ .features = features, .method = method };
-	if (method == ATTACH_NONE ||
-	    syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return;
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &before);
-	attacher->child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-	attacher->socket = ends[!attacher->child];
-	if (!attacher->child)
-		child_run(attacher);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(ends[1]);
-	if (attacher->child > 0)
-		return;
-	close(ends[0]);
-	attacher->child = 0;
+	if (method != ATTACH_NONE)
+		attacher->child = child_start("uprobe-attacher", child_run, attacher,
+					      &attacher->socket);
 }
 
 /*
@@ -304,9 +225,9 @@ static int attacher_link(struct attacher *attacher, int prog, int file,
 	int socket = attacher->socket;
 
 	if (!message_send(socket, &request, sizeof(request), (const int[]){ prog, file }, FDS) ||
-	    !write_all(socket, sites->offsets, size) ||
-	    !write_all(socket, sites->ref_ctr_offsets, size) ||
-	    !write_all(socket, sites->cookies, size))
+	    !child_write(socket, sites->offsets, size) ||
+	    !child_write(socket, sites->ref_ctr_offsets, size) ||
+	    !child_write(socket, sites->cookies, size))
 		return -ECHILD;
 	attacher_wait(attacher);
 	if (!message_receive(socket, &link->held, sizeof(link->held), &link->fd, 1))
@@ -365,13 +286,13 @@ void attacher_detach(struct attacher *attacher, const struct attacher_link *link
 			close(links[i].fd);
 	if (!attacher->child)
 		return;
-	if (!write_all(attacher->socket, &request, sizeof(request)))
+	if (!child_write(attacher->socket, &request, sizeof(request)))
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		if (!write_all(attacher->socket, &links[i].held, sizeof(links[i].held)))
+		if (!child_write(attacher->socket, &links[i].held, sizeof(links[i].held)))
 			return;
 	attacher_wait(attacher);
-	read_all(attacher->socket, &done, sizeof(done));
+	child_read(attacher->socket, &done, sizeof(done));
 }
 
 void attacher_confine(const struct attacher *attacher, unsigned int needs)
@@ -379,8 +300,8 @@ void attacher_confine(const struct attacher *attacher, unsigned int needs)
 	struct request request = { CONFINE, needs, 0 };
 	int done;
 
-	if (attacher->child && write_all(attacher->socket, &request, sizeof(request)))
-		read_all(attacher->socket, &done, sizeof(done));
+	if (attacher->child && child_write(attacher->socket, &request, sizeof(request)))
+		child_read(attacher->socket, &done, sizeof(done));
 }
 
 void attacher_stop(struct attacher *attacher)

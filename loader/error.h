@@ -20,6 +20,7 @@ enum error_kind {
 	ERROR_NO_UPROBES,	/* the kernel has no method to attach uprobes */
 	ERROR_TYPES,		/* neither BTF nor tracefs describes the kernel's types */
 	ERROR_STREAM,		/* mapping the buffer of records */
+	ERROR_READER,		/* the helper that reads other processes has ended */
 	ERROR_WAIT,		/* waiting for signals and the time limit */
 	ERROR_PROC,		/* reading /proc */
 	ERROR_PROCESS,		/* no such process, subject: its PID */

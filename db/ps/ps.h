@@ -14,6 +14,7 @@
 
 #include "db/discover/discover.h"
 #include "db/ps/session.h"
+#include "db/sample/helper.h"
 #include "loader/error.h"
 
 struct ps_list {
@@ -21,19 +22,21 @@ struct ps_list {
 	size_t n;
 	size_t more;			/* not in the list: there are too many */
 	size_t servers;			/* processes of servers that were found and selected */
+	/* Whose processes were left out, as one did not answer; borrowed until the next list. */
+	const struct helper_shared *stalled;
 };
 
 struct ps_config {
 	struct server_filter servers;	/* without ->start and ->done; borrowed */
 	uint32_t text_bytes;		/* maximum length of a text */
 	void *arg;
-	/* Called once for each server's file whose sessions cannot be listed. */
+	/* Called once, or again after a stall, for each file whose sessions cannot be listed. */
 	void (*error)(void *arg, const struct error *error);
 };
 
 struct ps;
 
-/* Return a reader, which ps_close() frees, or NULL: out of memory. @config is copied. */
+/* Return a helper, which ps_close() frees, or NULL: out of memory. @config is copied. */
 struct ps *ps_open(const struct ps_config *config);
 
 /*

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import time
 
 import pytest
 
+from commanded import reveal
 from requirements import need_root
 from stallfs import StallFs, build_idle
 from test_user_engine import memsqld	# noqa: F401  pylint: disable=unused-import
@@ -96,3 +98,58 @@ def test_working_directory_without_an_answer(tmp_path, who):
         assert wait["relation_oid"] == 4711 and "relation" not in wait
     finally:
         shutil.rmtree(folder)
+
+
+STALLED = """
+#include <unistd.h>
+int main(void)
+{
+	return execl("%s/postgres", "postgres", "file", "/tmp/fs/launch", (char *)0);
+}
+"""
+
+
+@pytest.fixture(scope="module", name="stalled")
+def build_stalled():
+    """A folder that others can read, with tests/fixtures/stalled.c as postgres."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))	# /tmp is another one for the program
+    folder.chmod(0o755)
+    subprocess.run(["gcc", "-O2", "-rdynamic", "-o", folder / "postgres", os.path.join(FIXTURES, "stalled.c")], check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_sessions_without_an_answer(stalled, postgres):
+    """ps leaves out the user whose process has a page that is not served, says so, and lists the others."""
+    need_root()
+    (stalled / "launch.c").write_text(STALLED % stalled)
+    subprocess.run(["gcc", "-static", "-o", stalled / "launch", stalled / "launch.c"], check=True)
+    with open(stalled / "launch", "ab") as f:
+        f.write(bytes(1 << 22))	# its end is not read when it is run
+    reveal(str(stalled / "launch"))
+    with StallFs(stalled, stalled / "launch", "launch", "fusermount", "plain") as fs:
+        fs.runs("postgres")
+        with postgres.connect() as one:
+            one.execute("select 'this one'")
+            begin = time.monotonic()
+            done = run("ps", timeout=30)
+            took = time.monotonic() - begin
+            again = run("ps", "-i", "0.1", "-n", "5", timeout=30)
+    for listed, n in ((done, 1), (again, 5)):
+        assert listed.returncode == 0 and listed.stdout.count("select 'this one'") == n, listed
+        assert re.fullmatch((rf"dbslower: process {fs.pid}: its memory cannot be read within 100 ms; it and \d+ other processes of "
+                             r"servers of user ID 1001 are left out\n") * n, listed.stderr), listed.stderr
+    assert took < 3, took
+
+
+def test_sessions_of_a_userfaultfd(stalled, postgres):
+    """The kernel ends a read of a page that a userfaultfd does not serve; ps lists the others."""
+    need_root()
+    with subprocess.Popen([stalled / "postgres", "userfaultfd", "/"]) as other:
+        try:
+            with postgres.connect() as one:
+                one.execute("select 'this one'")
+                done = run("ps", timeout=30)
+        finally:
+            other.kill()
+    assert done.returncode == 0 and "select 'this one'" in done.stdout, done

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/sample/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/child.h"
+#include "host/clock.h"
+#include "host/process.h"
+
+#define LOOK_MS		20		/* between looks at a child that is silent */
+#define REAP_MS		20		/* in which a killed child ends, unless it cannot */
+#define RETRY_NS	10000000000u	/* until a user's processes are read again */
+
+int helper_open(struct helper *helper)
+{
+	void *shared = mmap(NULL, sizeof(*helper->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
+	helper->shared = shared;
+	return 0;
+}
+
+static void helper_run(void *arg, int socket)
+{
+	struct helper *helper = arg;
+
+	/* It may be in a read that does not see that the socket is closed. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	helper->socket = socket;
+	helper->run(helper->arg, socket);
+}
+
+int helper_start(struct helper *helper)
+{
+	if (helper->child)
+		return 0;
+	helper->shared->pid = 0;
+	helper->seen_pid = 0;
+	helper->child = child_start(helper->name, helper_run, helper, &helper->socket);
+	return helper->child ? 0 : -EAGAIN;
+}
+
+/* Return whether the child waits for a CPU, or uses one. */
+static bool child_runs(pid_t child)
+{
+	char stat[512];
+	ssize_t n = process_read_file((uint32_t)child, "stat", stat, sizeof(stat) - 1);
+	const char *end;
+
+	if (n <= 0)
+		return false;
+	stat[n] = '\0';
+	end = strrchr(stat, ')');
+	return end && !strncmp(end, ") R", 3);
+}
+
+/* Return the CPU time of @child, or 0: it has ended, or the kernel does not tell. */
+static uint64_t child_cpu_ns(pid_t child)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(child, &clock) ? 0 : clock_ns(clock);
+}
+
+/* Return whether the child has waited for as long as is permitted while it read a process. */
+static bool helper_waits(struct helper *helper)
+{
+	uint32_t pid = __atomic_load_n(&helper->shared->pid, __ATOMIC_ACQUIRE);
+	uint64_t cpu_ns = pid ? child_cpu_ns(helper->child) : 0;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (!pid || pid != helper->seen_pid || cpu_ns != helper->seen_cpu_ns) {
+		helper->seen_pid = pid;
+		helper->seen_cpu_ns = cpu_ns;
+		helper->seen_ns = now_ns;
+		return false;
+	}
+	return now_ns - helper->seen_ns >= HELPER_MS * 1000000u && !child_runs(helper->child);
+}
+
+/* Return whether the child ends. Where a read cannot be killed, it does when that ends. */
+static bool helper_reap(pid_t child)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < REAP_MS; i++) {
+		if (waitpid(child, NULL, WNOHANG))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+/* Return the user of process @pid; false if it is gone. */
+static bool process_user(uint32_t pid, uint32_t *uid)
+{
+	char status[2048];
+	ssize_t n = process_read_file(pid, "status", status, sizeof(status) - 1);
+
+	if (n <= 0)
+		return false;
+	status[n] = '\0';
+	*uid = process_status_number(status, "\nUid:");
+	return true;
+}
+
+int helper_watch(struct helper *helper, uint32_t *pid)
+{
+	struct helper_user *user;
+	bool ended;
+	uint32_t uid;
+
+	if (!helper->child || !helper_waits(helper))
+		return 0;
+	*pid = helper->seen_pid;
+	kill(helper->child, SIGKILL);
+	close(helper->socket);
+	ended = helper_reap(helper->child);
+	helper->child = 0;
+	if (process_user(*pid, &uid)) {
+		user = helper_user(helper->shared, uid);
+		user->stalled = true;
+		user->pid = *pid;
+		user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + RETRY_NS : UINT64_MAX;
+	}
+	return -ETIMEDOUT;
+}
+
+int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid)
+{
+	struct pollfd message = { .fd = helper->socket, .events = POLLIN };
+	int err = 0;
+
+	while (!err && poll(&message, 1, LOOK_MS) <= 0)
+		err = helper_watch(helper, pid);
+	if (err)
+		return err;
+	if (child_read(helper->socket, data, size))
+		return 0;
+	helper_stop(helper);
+	return -ECHILD;
+}
+
+void helper_begin(struct helper *helper)
+{
+	struct helper_shared *shared = helper->shared;
+
+	shared->matches = shared->sessions = shared->more = 0;
+	for (size_t i = 0; i < shared->nusers; i++) {
+		struct helper_user *user = &shared->users[i];
+
+		*user = (struct helper_user){ .uid = user->uid, .stalled = user->stalled,
+					      .pid = user->pid, .until_ns = user->until_ns };
+	}
+}
+
+struct helper_user *helper_user(struct helper_shared *shared, uint32_t uid)
+{
+	struct helper_user *user = shared->users;
+
+	for (size_t i = 0; i < shared->nusers; i++, user++)
+		if (user->uid == uid)
+			return user;
+	if (shared->nusers == HELPER_USERS)
+		return user - 1;
+	*user = (struct helper_user){ .uid = uid };
+	shared->nusers++;
+	return user;
+}
+
+void helper_enter(struct helper_shared *shared, uint32_t pid)
+{
+	__atomic_store_n(&shared->pid, pid, __ATOMIC_RELEASE);
+}
+
+void helper_leave(struct helper_shared *shared)
+{
+	__atomic_store_n(&shared->pid, 0, __ATOMIC_RELEASE);
+}
+
+bool helper_excludes(struct helper_user *user)
+{
+	if (user->stalled && clock_ns(CLOCK_MONOTONIC) >= user->until_ns)
+		user->stalled = false;
+	return user->stalled;
+}
+
+size_t helper_left_out(const struct helper_shared *shared)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < shared->nusers; i++)
+		n += shared->users[i].left_out;
+	return n;
+}
+
+void helper_stop(struct helper *helper)
+{
+	if (!helper->child)
+		return;
+	kill(helper->child, SIGKILL);
+	close(helper->socket);
+	helper_reap(helper->child);
+	helper->child = 0;
+}
+
+void helper_close(struct helper *helper)
+{
+	helper_stop(helper);
+	if (helper->shared)
+		munmap(helper->shared, sizeof(*helper->shared));
+	helper->shared = NULL;
+}

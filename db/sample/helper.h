@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * db/sample/: the sessions of running servers, read from their memory by a child process: at once,
+ * for db/ps/, or at an interval, which turns them into statements.
+ * It attaches nothing, and knows no engine by name.
+ */
+
+/*
+ * The child process that reads. To read a page of another process can take for ever: it may be of a
+ * file system that a user serves, and does not. A child that waits for HELPER_MS is killed, and the
+ * processes of the user whose process it read are left out for a while.
+ */
+#ifndef DB_SAMPLE_HELPER_H
+#define DB_SAMPLE_HELPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HELPER_MS	100
+#define HELPER_USERS	4096
+
+/* A user whose processes are read: none of them displaces those of another one. */
+struct helper_user {
+	uint32_t uid;
+	bool stalled;		/* a read of one of its processes did not end .. */
+	uint32_t pid;		/* .. which is this one .. */
+	uint64_t until_ns;	/* .. and none is read until this CLOCK_MONOTONIC */
+	size_t left_out;	/* processes that were not read, since helper_begin() */
+	/* For the reading. */
+	size_t sessions;
+	size_t text_bytes;	/* of all texts */
+	uint64_t spent_ns;
+};
+
+/* What outlives the child. */
+struct helper_shared {
+	uint32_t pid;		/* of the process that is read; 0: none */
+	size_t matches;		/* processes of servers that were found and selected */
+	size_t sessions;	/* of all users */
+	size_t more;		/* that there was no room or time for */
+	size_t nusers;
+	struct helper_user users[HELPER_USERS];	/* the last one stands for all others, too */
+};
+
+/* All zero is closed. */
+struct helper {
+	struct helper_shared *shared;
+	const char *name;	/* of the child; borrowed */
+	void (*run)(void *arg, int socket);	/* what the child does */
+	void *arg;
+	pid_t child;		/* 0: none */
+	int socket;
+	/* How far it was when last looked at. */
+	uint32_t seen_pid;
+	uint64_t seen_cpu_ns, seen_ns;
+};
+
+/* Prepare what is set in @helper: ->name, ->run and ->arg. Return 0 or -ENOMEM. */
+int helper_open(struct helper *helper);
+
+/* Start the child unless it runs. Return 0, or -EAGAIN: the kernel refuses. */
+int helper_start(struct helper *helper);
+
+/*
+ * Look after the child. Return 0; or -ETIMEDOUT: it was killed, as its read of a process, whose
+ * PID is in *@pid, does not end; that process's user is left out from now on.
+ */
+int helper_watch(struct helper *helper, uint32_t *pid);
+
+/*
+ * Wait for a message and read its first @size bytes. Return 0; -ETIMEDOUT, as above; or -ECHILD:
+ * the child has ended.
+ */
+int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid);
+
+/* Forget what was counted. */
+void helper_begin(struct helper *helper);
+
+/* In the child: the user @uid, whom the other process may have noted. */
+struct helper_user *helper_user(struct helper_shared *shared, uint32_t uid);
+
+/*
+ * In the child: from helper_enter() on, it may be killed for a read of process @pid, until
+ * helper_leave().
+ */
+void helper_enter(struct helper_shared *shared, uint32_t pid);
+void helper_leave(struct helper_shared *shared);
+
+/* In the child: return whether processes of @user are to be left out for now. */
+bool helper_excludes(struct helper_user *user);
+
+/* Return the number of processes that were left out. */
+size_t helper_left_out(const struct helper_shared *shared);
+
+/* End the child. */
+void helper_stop(struct helper *helper);
+
+/* The same, and free all. */
+void helper_close(struct helper *helper);
+
+#endif
