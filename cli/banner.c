@@ -31,7 +31,8 @@ void banner_server(void *arg, const struct server_info *server)
 		loop->banner.begun = true;
 		loop->ops->begin(loop);
 	}
-	output_string(&loop->err, "dbslower: tracing ");
+	output_string(&loop->err, loop->options.sample_ns ? "dbslower: sampling " :
+							    "dbslower: tracing ");
 	output_string(&loop->err, server->title);
 	if (*server->version) {
 		output_string(&loop->err, " ");
@@ -43,10 +44,12 @@ void banner_server(void *arg, const struct server_info *server)
 	}
 	output_string(&loop->err, ", ");
 	escape_terminal(&loop->err, server->path, strlen(server->path), false);
-	output_string(&loop->err, server->usdt ? ", by its USDT probes and symbols (" :
-						 ", by its symbols (");
-	output_string(&loop->err, server->method);
-	output_string(&loop->err, ")");
+	if (!loop->options.sample_ns) {
+		output_string(&loop->err, server->usdt ? ", by its USDT probes and symbols (" :
+							 ", by its symbols (");
+		output_string(&loop->err, server->method);
+		output_string(&loop->err, ")");
+	}
 	site_lacks(&loop->err, server, ", which does not report ");
 	if (loop->banner.phases && !(server->has & TARGET_HAS_PHASES))
 		output_string(&loop->err, "; it has no USDT probes for phases");
@@ -152,7 +155,7 @@ void banner_start(struct loop *loop, const struct features *features, size_t tar
 	const struct options *options = &loop->options;
 
 	loop->banner.opened = true;
-	if (options->verbose)
+	if (options->verbose && features)
 		banner_features(loop, features);
 	if (options->pid_count) {
 		loop->banner.npids = options->pid_count;

@@ -9,7 +9,6 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/flight.h"
-#include "cli/memory.h"
 #include "cli/message.h"
 #include "cli/option/set.h"
 #include "cli/option/table.h"
@@ -37,17 +36,18 @@ static int record_commit(struct record *record, struct writer_user *user, enum r
 {
 	struct recorded_cost cost = { .cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) };
 	struct recorded_user users[WRITER_USERS];
+	struct loop *loop = &record->loop;
 	struct summary statements, waits;
 	int err = writer_reserve(&record->writer, user);
 
 	if (err)
 		return err;
 	/* While it is not known, it is that of the last time. */
-	record->has_bpf |= !tracer_run_ns(record->loop.tracer, &record->bpf_ns);
+	record->has_bpf |= !loop->source->run_ns(loop, &record->bpf_ns);
 	cost.has_bpf = record->has_bpf;
 	cost.bpf_ns = record->bpf_ns;
-	tracer_summary(record->loop.tracer, &statements, false);
-	tracer_summary(record->loop.tracer, &waits, true);
+	loop->source->summary(loop, &statements, false);
+	loop->source->summary(loop, &waits, true);
 	encode_status(&user->encode, clock_ns(CLOCK_MONOTONIC), &statements, &waits, &cost,
 		      users, writer_displaced(&record->writer, users));
 	return writer_commit(&record->writer, user, kind);
@@ -155,7 +155,7 @@ static int record_end(struct record *record)
 static void record_look(struct record *record)
 {
 	record->looking = true;
-	tracer_running(record->loop.tracer);
+	tracing_running(&record->loop);
 	record->looking = false;
 }
 
@@ -174,7 +174,7 @@ static int record_tick(struct loop *loop)
 		flight_begin(&record->flight, now_ns);
 	else if (flight_ends(&record->flight, now_ns)) {
 		/* What has not ended is after all else. */
-		tracer_running(record->loop.tracer);
+		tracing_running(loop);
 		record_end(record);
 	}
 	return 0;
@@ -187,10 +187,9 @@ static void record_triggered(struct loop *loop)
 
 static int record_drain(struct loop *loop)
 {
-	struct record *record = (struct record *)loop;
 	int filled = tracing_drain(loop);
 
-	loop->nap_ms = tracer_resolves(record->loop.tracer) ? NAP_WAIT_MS : NAP_MS;
+	loop->nap_ms = loop->tracer && tracer_resolves(loop->tracer) ? NAP_WAIT_MS : NAP_MS;
 	return filled;
 }
 
@@ -217,7 +216,7 @@ static void record_running(struct loop *loop)
 		flight_begin(&record->flight, clock_ns(CLOCK_MONOTONIC));
 	if (record->flight.fd < 0)
 		return;
-	tracer_running(record->loop.tracer);
+	tracing_running(loop);
 }
 
 static int record_finish(struct loop *loop, int *err)
@@ -236,7 +235,7 @@ static void record_summary(struct loop *loop, struct summary *summary)
 	struct summary waits;
 
 	tracing_summary(loop, summary);
-	tracer_summary(loop->tracer, &waits, true);
+	loop->source->summary(loop, &waits, true);
 	for (size_t i = 0; i < LOSSES; i++)
 		summary->lost[i] += waits.lost[i];
 }
@@ -286,13 +285,16 @@ static int record_start(struct record *record)
 	return writer_commit(&record->writer, record->writer.users, RECORDING_START);
 }
 
-/* Open the tracer and drop privileges. Return EXIT_OK or EXIT_FAILED. */
+/* Open the file. */
+static int record_opened(struct loop *loop)
+{
+	return flight_start(&((struct record *)loop)->flight);
+}
+
 static int record_trace(struct record *record)
 {
 	struct loop *loop = &record->loop;
 	struct tracer_config config;
-	struct error error = { .kind = ERROR_NONE };
-	struct sandbox sandbox;
 
 	tracing_config(loop, &config);
 	config.sink.statement = record_statement;
@@ -300,19 +302,7 @@ static int record_trace(struct record *record)
 	config.identify = config.rows = config.measure = true;
 	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= record->flight.memory ? SANDBOX_REPLACE : 0;
-	if (memory_check(loop, &config) != EXIT_OK)
-		return EXIT_FAILED;
-	if (tracer_open(&record->loop.tracer, &config, &error))
-		return loop_refuse(loop, &error);
-	if (flight_start(&record->flight) != EXIT_OK)
-		return EXIT_FAILED;
-	if (!loop->options.keep_privileges) {
-		sandbox_enter(tracer_needs(record->loop.tracer), &sandbox);
-		banner_sandbox(loop, &sandbox);
-	}
-	banner_start(loop, tracer_features(record->loop.tracer),
-		     tracer_targets(record->loop.tracer));
-	return EXIT_OK;
+	return tracing_start(loop, &config);
 }
 
 static int record_run(struct loop *loop)
@@ -320,8 +310,6 @@ static int record_run(struct loop *loop)
 	struct record *record = (struct record *)loop;
 	int status = flight_open(&record->flight, loop, &record->writer), err;
 
-	if (status == EXIT_OK)
-		status = loop_ready(loop);
 	if (status == EXIT_OK)
 		status = record_trace(record);
 	if (status != EXIT_OK)
@@ -343,7 +331,8 @@ static void record_close(struct loop *loop)
 static const struct loop_ops record_ops = {
 	.size = sizeof(struct record), .noun = "statements",
 	.losses = LOSSES_OF_SESSIONS | LOSSES_OF_TEXTS, .report = LOOP_REPORT_TEXTS,
-	.run = record_run, .close = record_close, .begin = record_begin,
+	.run = record_run, .opened = record_opened, .close = record_close,
+	.begin = record_begin,
 	.drain = record_drain, .sleep = record_sleep, .tick = record_tick,
 	.running = record_running, .triggered = record_triggered, .detach = tracing_detach,
 	.finish = record_finish, .summary = record_summary,
@@ -381,7 +370,8 @@ static const struct option_row *const record_options[] = {
 	&option_record_phases,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
-	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
+	&option_strict, &option_sample,
+	&option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
 	&option_verbose, &option_help, &option_version, NULL
 };

@@ -444,7 +444,8 @@ static const struct option_row *const stat_options[] = {
 	&option_heatmap, &option_openmetrics, &option_otlp_metrics, &option_part_metrics,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_json,
-	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
+	&option_strict, &option_sample,
+	&option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
 	&option_verbose, &option_help, &option_version, NULL
 };
@@ -496,8 +497,19 @@ static const struct option_rule rule_status = {
 	"use command, db or user, or add a filter",
 };
 
+static bool sample_with_waits(const struct options *opts)
+{
+	return opts->sample_ns && own.wait.name;
+}
+
+static const struct option_rule rule_sample_waits = {
+	sample_with_waits, "--sample", "cannot be combined with --wait, which is of probes",
+	"omit one of them",
+};
+
 static const struct option_rule *const stat_rules[] = {
-	&rule_metrics, &rule_parts, &rule_heatmap_json, &rule_heatmap_interval, RULES_OF_PROBES,
+	&rule_metrics, &rule_parts, &rule_sample_waits, &rule_heatmap_json,
+	&rule_heatmap_interval, RULES_OF_PROBES,
 	&rule_status, &rule_count_intervals, NULL
 };
 

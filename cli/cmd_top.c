@@ -518,7 +518,8 @@ static const struct option_row *const top_options[] = {
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
 	&option_why, &option_use, &option_openmetrics, &option_otlp_metrics, &option_json,
-	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
+	&option_strict, &option_sample,
+	&option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
 	&option_verbose, &option_help, &option_version, NULL
 };

@@ -1,15 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <linux/capability.h>
+#include <string.h>
+
 #include "cli/banner.h"
 #include "cli/loop.h"
 #include "cli/memory.h"
+#include "cli/message.h"
+#include "cli/option/option.h"
 #include "cli/source.h"
 #include "cli/tracing.h"
 #include "host/clock.h"
+#include "host/privileges.h"
 
 static int live_open(struct loop *loop)
 {
 	(void)loop;
 	return START_GO;
+}
+
+/*
+ * Report why nothing can be traced, and what works without programs, if the command has that and
+ * this process may do it. Return EXIT_FAILED.
+ */
+static int live_refuse(struct loop *loop, struct error *error)
+{
+	bool programs = error->kind == ERROR_MAP || error->kind == ERROR_PROGRAM ||
+			error->kind == ERROR_NO_LOOPS || error->kind == ERROR_NO_JIT ||
+			error->kind == ERROR_NO_UPROBES || error->kind == ERROR_ATTACH ||
+			error->kind == ERROR_TRACEPOINT || error->kind == ERROR_TYPES ||
+			error->kind == ERROR_STREAM;
+	struct privileges host;
+
+	privileges_read(&host);
+	message_error_or(&loop->err, error,
+			 programs && option_find(loop->command, "sample", strlen("sample")) &&
+			 privileges_may(&host, CAP_SYS_PTRACE) ? MEMORY_OTHER : "");
+	output_flush(&loop->err);
+	error_clear(error);
+	return EXIT_FAILED;
 }
 
 static int live_start(struct loop *loop, const struct tracer_config *config)
@@ -19,13 +47,16 @@ static int live_start(struct loop *loop, const struct tracer_config *config)
 	int status = loop_ready(loop);
 
 	loop->waits = config->sink.wait && !config->sink.statement;
-	if (status == EXIT_OK)
-		status = memory_check(loop, config);
 	if (status != EXIT_OK)
 		return status;
+	if (memory_check(loop, config) != EXIT_OK)
+		return EXIT_FAILED;
 	loop_json(loop);
 	if (tracer_open(&loop->tracer, config, &error))
-		return loop_refuse(loop, &error);
+		return live_refuse(loop, &error);
+	status = loop->ops->opened ? loop->ops->opened(loop) : EXIT_OK;
+	if (status != EXIT_OK)
+		return status;
 	if (!loop->options.keep_privileges) {
 		sandbox_enter(tracer_needs(loop->tracer), &sandbox);
 		banner_sandbox(loop, &sandbox);
@@ -67,9 +98,9 @@ static void live_detach(struct loop *loop)
 	tracer_detach(loop->tracer);
 }
 
-static void live_summary(struct loop *loop, struct summary *summary)
+static void live_summary(struct loop *loop, struct summary *summary, bool waits)
 {
-	tracer_summary(loop->tracer, summary, loop->waits);
+	tracer_summary(loop->tracer, summary, waits);
 }
 
 static ssize_t live_histogram(const struct loop *loop, struct histogram_row **rows)

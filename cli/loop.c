@@ -37,6 +37,8 @@ unsigned int loop_losses(const struct loop *loop)
 {
 	const struct options *options = &loop->options;
 
+	if (options->sample_ns)
+		return LOSSES_OF_SAMPLES | (loop->ops->losses & LOSSES_OF_TEXTS);
 	return loop->ops->losses | (options->max_overhead ? LOSSES_OF_LIMIT : 0) |
 	       (options->why || options->use || options->phases ? LOSSES_OF_BREAKDOWNS : 0);
 }
@@ -61,6 +63,8 @@ int loop_command(const struct command *command, int argc, char *argv[])
 	loop->terminal = isatty(STDOUT_FILENO);
 	loop->start_ns = clock_ns(CLOCK_MONOTONIC);
 	status = start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
+	if (loop->options.sample_ns)
+		loop->source = &source_sampled;
 	if (status == START_GO)
 		status = loop->source->open(loop);
 	if (status == START_GO) {

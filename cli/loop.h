@@ -40,6 +40,11 @@ struct loop_ops {
 	enum loop_report report;
 	/* Trace as the options ask for it, by loop_run(). Return the exit status. */
 	int (*run)(struct loop *loop);
+	/*
+	 * Open what requires privileges that are then dropped, once servers can be traced. Return
+	 * EXIT_OK or an exit status. May be NULL.
+	 */
+	int (*opened)(struct loop *loop);
 	/* Free what the state owns, after ->run, whether or not that succeeded. May be NULL. */
 	void (*close)(struct loop *loop);
 	/* Print the head of the output, once a file is traced. */

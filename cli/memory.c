@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/memory.h"
+
+#include <string.h>
+
+#include "cli/option/option.h"
 #include "host/limits.h"
 
 /* Measured; the tests load with as much. */
@@ -26,8 +30,9 @@ int memory_check(struct loop *loop, const struct tracer_config *config)
 		return EXIT_OK;
 	output_printf(&loop->err, "dbslower: memory: %llu MiB are left to the control group, and "
 		      "loading the programs takes %u; raise its limit (memory.max, docker run "
-		      "--memory), or specify --force=little-memory\n",
-		      (unsigned long long)(left >> 20), needed);
+		      "--memory), or specify --force=little-memory%s\n",
+		      (unsigned long long)(left >> 20), needed,
+		      option_find(loop->command, "sample", strlen("sample")) ? MEMORY_OTHER : "");
 	output_flush(&loop->err);
 	return EXIT_FAILED;
 }

@@ -20,6 +20,9 @@ extern const struct memory_need {
 	const char *words;	/* the commands and options that do it */
 } memory_needs[MEMORY_USES];
 
+/* What a message offers that works without programs. */
+#define MEMORY_OTHER	"; or, without programs and probes, specify --sample 10ms"
+
 /*
  * Check that the control groups have the memory that loading the programs of @config takes: without
  * it the kernel ends this process or another one of them. Return EXIT_OK or EXIT_FAILED.

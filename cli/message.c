@@ -60,6 +60,9 @@ static const struct message_words message_rows[] = {
 			     false, false },
 	[ERROR_OTHER_SERVER] = { "", "a server of another kind",
 				 "specify that database, or none", false, false },
+	[ERROR_NO_SAMPLES] = { "", "its sessions cannot be sampled",
+			       "those of PostgreSQL from 14, MariaDB from 10.5 and MySQL 9 can",
+			       false, false },
 	[ERROR_NO_SESSIONS] = { "", "its sessions cannot be listed",
 				"those of PostgreSQL from 10, MariaDB from 10.5 and MySQL 9 can",
 				false, false },
@@ -450,14 +453,20 @@ void message_remedy(struct output *out, const char *before, const struct error *
 		output_string(out, remedy);
 }
 
-void message_error(struct output *err, const struct error *error)
+void message_error_or(struct output *err, const struct error *error, const char *other)
 {
 	output_string(err, "dbslower: ");
 	message_cause(err, error);
 	message_remedy(err, "; ", error);
+	output_string(err, other);
 	output_char(err, '\n');
 	if (error->log)
 		output_string(err, error->log);
+}
+
+void message_error(struct output *err, const struct error *error)
+{
+	message_error_or(err, error, "");
 }
 
 void message_waiting(struct output *err)

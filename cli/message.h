@@ -30,6 +30,9 @@ const char *message_remedy_at(size_t i);
  */
 void message_error(struct output *err, const struct error *error);
 
+/* The same, with @other behind the remedy. */
+void message_error_or(struct output *err, const struct error *error, const char *other);
+
 /* Add the parts of that message: "SUBJECT: CAUSE"; and @before and the remedy, if there is one. */
 void message_cause(struct output *out, const struct error *error);
 void message_remedy(struct output *out, const char *before, const struct error *error);

@@ -313,9 +313,10 @@ static void recording_detach(struct loop *loop)
 	state.stopped = true;
 }
 
-static void recording_summary(struct loop *loop, struct summary *summary)
+static void recording_summary(struct loop *loop, struct summary *summary, bool waits)
 {
 	(void)loop;
+	(void)waits;
 	replay_summary(state.replay, summary, state.waits);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the events of a command come from: this host, by the tracer (cli/live.c), or a recording
- * (cli/replay.c). A command asks its source, which has a clock of its own, and not which one it is.
+ * Where the events of a command come from: this host, by the tracer (cli/live.c) or from samples
+ * (cli/sampled.c), or a recording (cli/replay.c). A command asks its source, which has a clock of
+ * its own, and not which one it is.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
@@ -26,7 +27,8 @@ struct source {
 	int (*sleep)(struct loop *loop);
 	void (*running)(struct loop *loop);
 	void (*detach)(struct loop *loop);
-	void (*summary)(struct loop *loop, struct summary *summary);
+	/* Of statements, or of lock @waits. */
+	void (*summary)(struct loop *loop, struct summary *summary, bool waits);
 	/* As the functions of the tracer; -ENODATA, or none, if it is not known. */
 	ssize_t (*histogram)(const struct loop *loop, struct histogram_row **rows);
 	ssize_t (*lwlocks)(const struct loop *loop, struct lwlock_count **sums);
@@ -38,5 +40,6 @@ struct source {
 };
 
 extern const struct source source_live;
+extern const struct source source_sampled;	/* --sample, by cli/sampled.c */
 
 #endif

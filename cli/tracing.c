@@ -93,6 +93,6 @@ void tracing_detach(struct loop *loop)
 
 void tracing_summary(struct loop *loop, struct summary *summary)
 {
-	loop->source->summary(loop, summary);
+	loop->source->summary(loop, summary, loop->waits);
 	summary->printed = loop->counted;
 }

@@ -78,6 +78,7 @@ struct statement {
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	uint64_t wall_ns;		/* the start by CLOCK_REALTIME */
 	uint64_t duration_ns;
+	uint64_t duration_error_ns;	/* it was sampled: plus or minus this */
 	uint64_t query_id;		/* as computed by the server */
 	uint32_t error_code;		/* the server's number */
 	char sqlstate[SQLSTATE_LENGTH + 1];	/* of SQLSTATE_CHARACTERS; "": unknown */

@@ -21,6 +21,7 @@ struct runtime;
 #define LOSSES_OF_VALUES	0x4	/* values and conditions of probes */
 #define LOSSES_OF_LIMIT		0x8	/* left out for an overhead limit */
 #define LOSSES_OF_BREAKDOWNS	0x10	/* of a statement that was not lost */
+#define LOSSES_OF_SAMPLES	0x20	/* of sessions, instead of probes */
 
 /*
  * One row each, in the order of the output: the name in enum loss; in JSON and metrics; the words
@@ -42,7 +43,10 @@ struct runtime;
 	    LOSSES_OF_VALUES, LOST_UNDECIDED)					\
 	ROW(TEXT_DROPPED, "text_dropped", "texts (overhead limit)", LOSSES_OF_LIMIT, 0) \
 	ROW(WHY_DROPPED, "why_dropped", "time breakdowns",			\
-	    LOSSES_OF_LIMIT | LOSSES_OF_BREAKDOWNS, 0)
+	    LOSSES_OF_LIMIT | LOSSES_OF_BREAKDOWNS, 0)				\
+	ROW(LATE_SAMPLES, "late_samples", "samples (too late)", LOSSES_OF_SAMPLES, 0) \
+	ROW(NOT_SAMPLED, "not_sampled", "sessions (track_activities is off)",	\
+	    LOSSES_OF_SAMPLES, 0)
 
 #define LOSS_OF_ROW(loss, ...) LOSS_ ## loss,
 enum loss { LOSS_ROWS(LOSS_OF_ROW) LOSSES };
@@ -60,6 +64,7 @@ struct summary {
 	uint64_t statements, printed;
 	uint64_t lost[LOSSES];
 	uint64_t untraced_ns;	/* time without probes, for the overhead limit */
+	uint64_t unseen_ns;	/* statements shorter than this are not sampled; 0: there is none */
 	uint64_t boundary;	/* statements that ran when tracing began or ended: not a loss */
 	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */

@@ -28,6 +28,7 @@ enum error_kind {
 	ERROR_NOT_SERVER,	/* a process or file of no known engine, subject: its path */
 	ERROR_EMBEDDED,		/* the same, of a server that is a library */
 	ERROR_OTHER_SERVER,	/* of another engine, subject: its path, detail: that engine */
+	ERROR_NO_SAMPLES,	/* the sessions of a server cannot be sampled, subject: its path */
 	ERROR_NO_SESSIONS,	/* the sessions of a server are unknown, subject: its path */
 	ERROR_FILE,		/* opening or reading a file, subject: its path */
 	ERROR_OUTPUT,		/* opening a file for output, subject: its path */

@@ -30,6 +30,9 @@
 #ifndef __NR_renameat	/* riscv64 */
 #define __NR_renameat	__NR_renameat2
 #endif
+#ifndef __NR_close_range
+#define __NR_close_range	436
+#endif
 #ifndef __NR_faccessat2
 #define __NR_faccessat2	439
 #endif
@@ -95,6 +98,15 @@ static const struct call calls[] = {
 	{ __NR_sendmsg, SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS, ANY, 0, 0 },
 	{ .number = __NR_recvmsg }, { .number = __NR_wait4 },
 	{ __NR_clone, SANDBOX_CLOSERS, EQUAL, 0, CLONE_FILES | SIGCHLD },
+	{ __NR_clone, SANDBOX_HELPERS, EQUAL, 0, SIGCHLD },
+	{ __NR_socketpair, SANDBOX_HELPERS, ANY, 0, 0 },
+	{ __NR_setsid, SANDBOX_HELPERS, ANY, 0, 0 },
+	{ __NR_close_range, SANDBOX_HELPERS, ANY, 0, 0 }, { __NR_kill, SANDBOX_HELPERS, ANY, 0, 0 },
+	{ __NR_setpriority, SANDBOX_HELPERS, ANY, 0, 0 },
+	{ __NR_getpriority, SANDBOX_HELPERS, ANY, 0, 0 },
+	{ __NR_sched_setattr, SANDBOX_HELPERS, ANY, 0, 0 },
+	{ __NR_prctl, SANDBOX_HELPERS, EQUAL, 0, PR_SET_NAME },
+	{ __NR_prctl, SANDBOX_HELPERS, EQUAL, 0, PR_SET_PDEATHSIG },
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
@@ -178,7 +190,7 @@ int sandbox_filters(void)
  */
 static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 {
-	uint64_t keep = BIT(CAP_BPF), parts;
+	uint64_t keep = needs & SANDBOX_NO_BPF ? 0 : BIT(CAP_BPF), parts;
 
 	if (needs & SANDBOX_READ)
 		keep |= BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
@@ -246,7 +258,8 @@ void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	*sandbox = (struct sandbox){ .filter = false };
 	/* Writing to root's files requires root. */
-	if (!(needs & ~(unsigned int)(SANDBOX_READ | SANDBOX_CLOSERS | SANDBOX_TERMINAL)) &&
+	if (!(needs & ~(unsigned int)(SANDBOX_READ | SANDBOX_CLOSERS | SANDBOX_TERMINAL |
+				      SANDBOX_HELPERS | SANDBOX_NO_BPF)) &&
 	    !geteuid())
 		sandbox->user = sandbox_user();
 	/* The change of the user has set it to fs.suid_dumpable. */

@@ -20,6 +20,8 @@ enum sandbox_need {
 	SANDBOX_TERMINAL = 1 << 5,	/* change the modes of a terminal */
 	SANDBOX_REPLACE = 1 << 6,	/* create, rename and remove files */
 	SANDBOX_TRACEPOINTS = 1 << 7,	/* attach to raw tracepoints */
+	SANDBOX_HELPERS = 1 << 8,	/* start processes like this one, and end them */
+	SANDBOX_NO_BPF = 1 << 9,	/* not a need: bpf(2) is not used */
 };
 
 /* The restrictions that are in effect. */

@@ -124,6 +124,12 @@ static bool get_ms(const struct statement *st, unsigned int which, struct field_
 	return get_number(st->duration_ns, !st->transaction || st->transaction->dated, value);
 }
 
+static bool get_error_ms(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->duration_error_ns, st->duration_error_ns, value);
+}
+
 /* PostgreSQL's name for the client of a Unix-domain socket. */
 static bool client_is_local(const char *client)
 {
@@ -427,6 +433,7 @@ const struct field field_rows[] = {
 	{ OTLP(11, "thread.id"), .type = FIELD_NUMBER, .get = get_thread },
 	{ RIGHT("ms", "MS", 8, "duration in milliseconds"),
 	  JSON("duration_ms"), .type = FIELD_MS, .get = get_ms },
+	{ JSON("duration_error_ms"), STATEMENTS, .type = FIELD_MS, .get = get_error_ms },
 	{ RIGHT("idle", "IDLE", 8, "... in which no statement ran"),
 	  TRANSACTIONS, JSON("idle_ms"), .type = FIELD_MS, .get = get_idle },
 	{ RIGHT("statements", "STMTS", 5, "number of statements in it"),

@@ -97,6 +97,9 @@ void summary_message(struct output *err, const char *noun, const struct summary 
 		      (unsigned long long)summary->statements, noun,
 		      (unsigned long long)summary->printed, what ? what : "", what ? " " : "");
 	message_losses(err, summary);
+	if (summary->unseen_ns)
+		output_printf(err, "dbslower: statements shorter than %llu ms are not sampled\n",
+			      (unsigned long long)(summary->unseen_ns / NS_PER_MS));
 	message_users(err, &summary->users);
 	message_servers(err, summary);
 }
@@ -119,6 +122,8 @@ void summary_json(struct output *out, uint64_t wall_ns, const char *noun, unsign
 	output_char(out, '}');
 	if (groups & LOSSES_OF_SESSIONS)
 		json_number(out, ",\"boundary\":", summary->boundary);
+	if (groups & LOSSES_OF_SAMPLES)
+		json_ms(out, ",\"unseen_below_ms\":", summary->unseen_ns);
 	if (groups & LOSSES_OF_LIMIT)
 		json_ms(out, ",\"untraced_ms\":", summary->untraced_ns);
 	json_rows(out, ",\"lost_by_user\":[{", &summary->users, NULL);

@@ -52,6 +52,7 @@ struct options {
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
 	unsigned int verbose;		/* how often -v was given */
 	uint64_t duration_ns;		/* 0: until a signal */
+	uint64_t sample_ns;		/* sample sessions at this interval; 0: trace by probes */
 	uint64_t interval_ns;		/* 0: only at the end */
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */

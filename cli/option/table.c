@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/base.h"
 #include "cli/option/set.h"
 
 const struct option_row option_min = {
@@ -206,6 +207,25 @@ const struct option_row option_max_overhead = {
 	.live = true,
 };
 
+static int set_sample(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t *ns = option_target(p, row);
+	const char *why;
+
+	if (option_read_duration(value, NS_PER_MS, ns, &why))
+		return option_refuse(p, row, value, why);
+	return *ns >= NS_PER_MS && *ns <= 60 * NS_PER_S ? 0 :
+	       option_refuse(p, row, value, "not from 1 ms to 60 s");
+}
+
+const struct option_row option_sample = {
+	.name = "sample", .arg = "INTERVAL",
+	.help = "no probes: read sessions from memory, as every 10ms",
+	.accepts = "expected how often sessions are read, such as 10ms or 1s",
+	.set = set_sample, .member = offsetof(struct options, sample_ns),
+	.live = true,
+};
+
 const struct option_row option_force = {
 	.name = "force", .arg = "NAME[,...]",
 	.accepts = "expected names of fallbacks, separated by commas",
@@ -284,6 +304,27 @@ const struct option_rule rule_text_arg = {
 const struct option_rule rule_start_engine = {
 	start_with_engine, "--start", "cannot be combined with a database",
 	"omit the name of the database",
+};
+
+static bool sample_with_measures(const struct options *opts)
+{
+	return opts->sample_ns && (opts->why || opts->use || opts->phases || opts->max_overhead);
+}
+
+static bool sample_with_probes(const struct options *opts)
+{
+	return opts->sample_ns && opts->start;
+}
+
+const struct option_rule rule_sample = {
+	sample_with_measures, "--sample",
+	"cannot be combined with --why, --use, --phases or --max-overhead, which are of probes",
+	"omit one of them",
+};
+
+const struct option_rule rule_sample_probes = {
+	sample_with_probes, "--sample", "cannot be combined with --start, which is of probes",
+	"omit one of them",
 };
 
 static bool count_without_interval(const struct options *opts)

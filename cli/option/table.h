@@ -36,6 +36,7 @@ extern const struct option_row option_json;
 extern const struct option_row option_strict;
 extern const struct option_row option_keep_privileges;
 extern const struct option_row option_max_overhead;
+extern const struct option_row option_sample;
 extern const struct option_row option_force;
 extern const struct option_row option_verbose;
 extern const struct option_row option_help;
@@ -45,7 +46,9 @@ extern const struct option_row option_version;
 extern const struct option_rule rule_json_columns;
 extern const struct option_rule rule_start, rule_done, rule_text_arg, rule_start_engine;
 extern const struct option_rule rule_count_intervals;
+extern const struct option_rule rule_sample, rule_sample_probes;
 
-#define RULES_OF_PROBES	&rule_start, &rule_done, &rule_text_arg, &rule_start_engine
+#define RULES_OF_PROBES	&rule_start, &rule_done, &rule_text_arg, &rule_start_engine, \
+			&rule_sample, &rule_sample_probes
 
 #endif

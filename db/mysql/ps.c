@@ -79,6 +79,24 @@ struct reader {
 	uint64_t wall_ns;		/* clock_wall_offset() */
 };
 
+/* A THD that is sampled. */
+struct mysql_session {
+	uint64_t thd;			/* its address */
+	uint64_t start;			/* THD::start_utime; see reader_start() */
+	bool active;
+	struct who *who;		/* owned; NULL: not known yet */
+	struct sampled *sampled;
+};
+
+/* A server that is sampled. */
+struct mysql_server {
+	struct process_memory memory;	/* open if ->thds is not NULL */
+	uint64_t *thds;			/* room for PS_SESSIONS; owned */
+	struct mysql_session *session;	/* by address, room for as many; owned */
+	size_t n;
+	int64_t own_context;		/* see object_context(); -1: unknown */
+};
+
 static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_ps *ps = state;
@@ -112,23 +130,30 @@ static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, si
 }
 
 /*
- * Return the CLOCK_REALTIME at which the statement began, in ns, or 0. THD::start_time is what SET
- * TIMESTAMP, replication and mysqlbinlog say that it is.
+ * Return the CLOCK_REALTIME at which the statement began, in ns, or 0. @times: of THD::start_utime,
+ * as THD::start_time is what SET TIMESTAMP, replication and mysqlbinlog say that it is, and behind
+ * it MariaDB's utime_after_lock. It is in us, MariaDB's of CLOCK_MONOTONIC, MySQL's of
+ * CLOCK_REALTIME.
  */
-static uint64_t reader_start(const struct reader *r, uint64_t thd)
+static uint64_t times_start(const struct reader *r, const uint64_t times[2])
 {
-	/* MariaDB: with utime_after_lock, in us of CLOCK_MONOTONIC; MySQL: of CLOCK_REALTIME */
-	uint64_t times[2], now_ns = clock_kernel_ns(r->here_ns);
+	uint64_t now_ns = clock_kernel_ns(r->here_ns);
 
-	if (r->ps->times < 0 ||
-	    !reader_bytes(r, thd + (uint64_t)r->ps->times, times, sizeof(times)))
-		return 0;
 	if (r->ps->manager)
 		return times[0] < r->wall_ns / 1000 || times[0] > (now_ns + r->wall_ns) / 1000 ?
 		       0 : times[0] * 1000;
 	if (times[0] > times[1] || times[0] > (now_ns + (uint64_t)r->ahead_ns) / 1000)
 		return 0;
 	return times[0] * 1000 - (uint64_t)r->ahead_ns + r->wall_ns;
+}
+
+static uint64_t reader_start(const struct reader *r, uint64_t thd)
+{
+	uint64_t times[2];
+
+	return r->ps->times >= 0 &&
+	       reader_bytes(r, thd + (uint64_t)r->ps->times, times, sizeof(times)) ?
+	       times_start(r, times) : 0;
 }
 
 static void reader_statement(const struct reader *r, uint64_t thd, struct ps_session *session)
@@ -421,6 +446,210 @@ cleanup:
 	return err;
 }
 
+static int server_open(struct mysql_server *server, const struct sample_query *query)
+{
+	int err;
+
+	if (server->thds)
+		return 0;
+	err = process_memory_open_program(query->process, query->lowest, &server->memory);
+	if (err)
+		return err;
+	server->own_context = -1;
+	server->thds = malloc(PS_SESSIONS * sizeof(*server->thds));
+	server->session = malloc(PS_SESSIONS * sizeof(*server->session));
+	if (server->thds && server->session)
+		return 0;
+	free(server->thds);
+	free(server->session);
+	server->thds = NULL;
+	process_memory_close(&server->memory);
+	return -ENOMEM;
+}
+
+static void session_close(const struct sample_query *query, struct mysql_session *session)
+{
+	query->gone(query->arg, &session->sampled);
+	free(session->who);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Make ->session those of the @n THDs, which are sorted: add new ones, and drop what is gone. */
+static void server_merge(struct mysql_server *server, const struct sample_query *query, size_t n)
+{
+	size_t kept = 0, old = 0, added;
+
+	for (size_t i = 0; i < server->n; i++) {
+		struct mysql_session *session = &server->session[i];
+
+		while (old < n && server->thds[old] < session->thd)
+			old++;
+		if (old < n && server->thds[old] == session->thd)
+			server->session[kept++] = *session;
+		else
+			session_close(query, session);
+	}
+	added = n - kept;
+	/* From the end, so that each moves once. */
+	for (size_t i = n; i-- && added; ) {
+		if (kept && server->session[kept - 1].thd == server->thds[i]) {
+			server->session[i] = server->session[--kept];
+			continue;
+		}
+		server->session[i] = (struct mysql_session){ .thd = server->thds[i] };
+		added--;
+	}
+	server->n = n;
+}
+
+/*
+ * Find the THDs. Return 0; -EAGAIN: they change too fast, those that are known may be there; or
+ * another -errno: the server has ended.
+ */
+static int server_list(struct mysql_server *server, const struct reader *r,
+		       const struct sample_query *query)
+{
+	uint64_t word;
+	size_t n = 0;
+	int err = 0;
+
+	if (process_memory_variable(&r->memory, r->ps->class, &word, sizeof(word)))
+		return -ESRCH;
+	for (int i = 0; r->ps->threads && !n && i < WALK_TRIES; i++)
+		n = reader_list(r, server->thds);
+	for (int i = 0; !r->ps->threads && i < MANAGER_TRIES; i++) {
+		err = reader_manager(r, server->thds, &n);
+		if (!err)
+			break;
+	}
+	if (err)
+		return err;
+	qsort(server->thds, n, sizeof(*server->thds), compare_addresses);
+	server_merge(server, query, n);
+	return 0;
+}
+
+/* Return the CLOCK_REALTIME of THD::utime_after_query, which MariaDB has behind ->times; or 0. */
+static uint64_t reader_end(const struct reader *r, const uint64_t times[3])
+{
+	if (r->ps->manager || !times[2])
+		return 0;
+	return times[2] * 1000 - (uint64_t)r->ahead_ns + r->wall_ns;
+}
+
+/* Read the text at @text, and whom the session is of. */
+static void session_text(const struct reader *r, struct mysql_server *server,
+			 const struct sample_query *query, struct mysql_session *session,
+			 const uint64_t text[2], struct sample *sample)
+{
+	size_t size = text[1] < query->text_bytes ? text[1] : query->text_bytes;
+	ssize_t n = process_memory_read(&r->memory, text[0], query->text, size);
+
+	if (session->who) {
+		session->who->pid = query->process->pid;
+		object_read_who(&r->memory, &query->places->object, session->thd,
+				&server->own_context, session->who);
+	}
+	sample->text = n > 0 ? query->text : NULL;
+	sample->len = n > 0 ? (size_t)n : 0;
+	sample->cut = text[1] > sample->len;
+}
+
+/*
+ * Read what a session does, if that has changed since the last sample. Return 0; -ENOENT: it has
+ * not, or its text will follow; or -EAGAIN: it has meanwhile.
+ */
+static int session_read(const struct reader *r, struct mysql_server *server,
+			const struct sample_query *query, struct mysql_session *session,
+			struct sample *sample)
+{
+	uint64_t at = session->thd + (uint64_t)r->ps->times, times[3], text[2] = { 0 }, again;
+
+	if (!reader_bytes(r, at, times, sizeof(times)) ||
+	    (times[0] == session->start && !session->active) ||
+	    !reader_bytes(r, session->thd + (uint64_t)query->places->object.text, text,
+			  sizeof(text)))
+		return -ENOENT;
+	sample->active = text[0];
+	if (sample->active ? times[0] == session->start : !session->active)
+		return -ENOENT;
+	sample->key = times[0];
+	sample->begin_ns = times_start(r, times);
+	sample->end_ns = reader_end(r, times);
+	if (sample->active)
+		session_text(r, server, query, session, text, sample);
+	return reader_bytes(r, at, &again, sizeof(again)) && again == times[0] ? 0 : -EAGAIN;
+}
+
+/* Compare a session with the last sample. */
+static void session_sample(const struct reader *r, struct mysql_server *server,
+			   const struct sample_query *query, struct mysql_session *session)
+{
+	struct sample sample;
+	int err = -EAGAIN;
+
+	if (!session->who)
+		session->who = calloc(1, sizeof(*session->who));
+	for (int i = 0; err == -EAGAIN && i < WALK_TRIES; i++) {
+		sample = (struct sample){ .who = session->who };
+		err = session_read(r, server, query, session, &sample);
+	}
+	/* Threads of the server itself have no user. */
+	if (err || !session->who || !*session->who->user)
+		return;
+	session->start = sample.key;
+	session->active = sample.active;
+	query->changed(query->arg, &session->sampled, &sample);
+}
+
+static int mysql_sample(void *state, void *of, const struct sample_query *query)
+{
+	struct mysql_server *server = of;
+	const struct mysql_ps *ps = state;
+	unsigned int elements = WALK_MAX;
+	struct reader r = { .ps = ps, .elements = &elements, .here_ns = clock_ahead(0),
+			    .ahead_ns = clock_ahead(query->process->pid) };
+	int err;
+
+	if (ps->times < 0 || query->places->object.text < 0)
+		return -ENOTSUP;
+	if (!query->wants(query->arg, query->process->pid))
+		return 0;
+	err = server_open(server, query);
+	if (err)
+		return err;
+	r.memory = server->memory;
+	r.class = ps->class + VTABLE_HEAD + r.memory.slide;
+	r.wall_ns = clock_wall_offset(r.here_ns);
+	err = server_list(server, &r, query);
+	if (err && err != -EAGAIN)
+		return err;
+	for (size_t i = 0; i < server->n; i++)
+		session_sample(&r, server, query, &server->session[i]);
+	return 0;
+}
+
+static void mysql_forget(void *of, const struct sample_query *query)
+{
+	struct mysql_server *server = of;
+
+	if (!server->thds)
+		return;
+	for (size_t i = 0; i < server->n; i++)
+		session_close(query, &server->session[i]);
+	free(server->session);
+	free(server->thds);
+	process_memory_close(&server->memory);
+}
+
 const struct ps_ops mysql_ps_ops = {
 	.state_bytes = sizeof(struct mysql_ps), .find = mysql_find, .read = mysql_read,
+	.server_bytes = sizeof(struct mysql_server), .sample = mysql_sample,
+	.forget = mysql_forget,
 };

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/postgres/entry.h"
 
+#define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
+#define CENTURY_US	3155760000000000u
+
+uint64_t postgres_entry_time(uint64_t us)
+{
+	return us && us < CENTURY_US ? (EPOCH_2000_US + us) * 1000 : 0;
+}
+
 enum postgres_state postgres_entry_state(uint32_t state, bool has_starting)
 {
 	state -= has_starting && state;

@@ -25,6 +25,17 @@ static inline uint64_t load64(const char *at)
 	return value;
 }
 
+/* Members of struct PgBackendStatus; utils/backend_status.h, 14 to 19. */
+#define ENTRY_PID	4
+#define ENTRY_XACT	24
+#define ENTRY_STATEMENT	32
+#define ENTRY_STATE_AT	40
+#define ENTRY_STATE	232
+#define ENTRY_NAME	240
+#define ENTRY_TEXT	248
+#define ENTRY_QUERY_ID	424
+#define ENTRY_TEXT_MOST	1048576	/* bytes of a text: track_activity_query_size */
+
 /* enum BackendState, without STATE_STARTING, which is 1 in 18 and later; utils/backend_status.h. */
 enum postgres_state {
 	POSTGRES_UNDEFINED, POSTGRES_IDLE, POSTGRES_RUNNING, POSTGRES_IN_TRANSACTION,
@@ -42,5 +53,8 @@ enum postgres_state postgres_entry_state(uint32_t state, bool has_starting);
  * @entry_size: address as linked of the variable with the size of these texts; 0: unknown.
  */
 bool postgres_entry_cuts(const struct process_memory *memory, uint64_t entry_size, size_t len);
+
+/* Convert a timestamp, in us since 2000, to CLOCK_REALTIME in ns; 0 if it is none. */
+uint64_t postgres_entry_time(uint64_t us);
 
 #endif

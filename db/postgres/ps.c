@@ -11,37 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/postgres/backend.h"
 #include "db/postgres/entry.h"
 #include "db/postgres/lock_names.h"
-#include "db/postgres/locks.h"
-#include "db/session/identity.h"
+#include "db/postgres/sample.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 
-#define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
-#define CENTURY_US	3155760000000000u
-#define ENTRY_PID	4
-#define ENTRY_XACT	24
-#define ENTRY_STATEMENT	32
-#define ENTRY_STATE_AT	40
 #define ENTRY_BYTES	256
 #define ENTRY_TRIES	3	/* the entry can change while it is read */
 #define WAIT_AT_13	684	/* PGPROC.wait_event_info of 13 .. */
 #define WAIT_AT_10	676	/* .. and from 10 on */
 
-#define PORT_WORDS	64	/* of a struct Port that are searched */
-#define NAME_BYTES	64	/* of a name, with the NUL: NAMEDATALEN */
-
-#define ENTRY_STATE	232
-#define ENTRY_TEXT	248
-
-struct postgres_ps {
-	struct postgres_locks locks;
-	/* Variables as linked; 0: missing. */
-	uint64_t entry, client, replication, query, transaction;
-	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
-	unsigned int wait_at;
-};
 
 /* A process that is read. */
 struct reader {
@@ -83,21 +64,7 @@ static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, si
 
 static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
 {
-	uint64_t value = 0;
-
-	if (!variable || process_memory_variable(&r->memory, variable, &value, sizeof(value)))
-		return 0;
-	return value;
-}
-
-/* Return whether the process serves a client, other than for replication. */
-static bool reader_is_session(const struct reader *r)
-{
-	uint8_t replication;
-
-	return reader_pointer(r, r->ps->client) &&
-	       !process_memory_variable(&r->memory, r->ps->replication, &replication,
-					sizeof(replication)) && !replication;
+	return postgres_backend_pointer(&r->memory, variable);
 }
 
 /* Read a consistent entry: its first member is odd while it changes. */
@@ -111,17 +78,6 @@ static bool reader_entry(const struct reader *r, char entry[ENTRY_BYTES])
 		    reader_bytes(r, address, &again, sizeof(again)) && again == load32(entry))
 			return load32(entry + ENTRY_PID) == r->query->process->ns_pid;
 	return false;
-}
-
-/* Convert a timestamp in us since 2000; 0 if it is none. */
-static uint64_t timestamp_ns(uint64_t us)
-{
-	return us && us < CENTURY_US ? (EPOCH_2000_US + us) * 1000 : 0;
-}
-
-static uint64_t entry_time(const char *at)
-{
-	return timestamp_ns(load64(at));
 }
 
 /* Read at most ->text_bytes of the text at @address. */
@@ -154,10 +110,10 @@ static bool reader_state(const struct reader *r, const char *entry, struct ps_se
 						     r->ps->locks.has_starting)];
 	if (session->state == PS_UNKNOWN)
 		return false;
-	session->transaction_ns = entry_time(entry + ENTRY_XACT);
-	session->state_ns = entry_time(entry + ENTRY_STATE_AT);
+	session->transaction_ns = postgres_entry_time(load64(entry + ENTRY_XACT));
+	session->state_ns = postgres_entry_time(load64(entry + ENTRY_STATE_AT));
 	if (session->state == PS_ACTIVE)
-		session->statement_ns = entry_time(entry + ENTRY_STATEMENT);
+		session->statement_ns = postgres_entry_time(load64(entry + ENTRY_STATEMENT));
 	/* The entry has only the beginning of a long text. */
 	if (session->state == PS_ACTIVE)
 		reader_text(r, reader_pointer(r, r->ps->query), session);
@@ -226,15 +182,18 @@ static enum ps_state title_state(uint32_t pid)
 /* The same as reader_activity() before 14, or without track_activities. */
 static void reader_variables(const struct reader *r, struct ps_session *session)
 {
-	uint64_t query = reader_pointer(r, r->ps->query);
+	uint64_t query = reader_pointer(r, r->ps->query), begun, transaction;
 
 	session->state = query ? PS_ACTIVE : title_state(session->who.pid);
 	if (query) {
 		reader_text(r, query, session);
-		session->statement_ns = timestamp_ns(reader_pointer(r, r->query->places->begun));
+		begun = reader_pointer(r, r->query->places->begun);
+		session->statement_ns = postgres_entry_time(begun);
 	}
-	if (session->state == PS_ACTIVE || session->state == PS_IN_TRANSACTION)
-		session->transaction_ns = timestamp_ns(reader_pointer(r, r->ps->transaction));
+	if (session->state == PS_ACTIVE || session->state == PS_IN_TRANSACTION) {
+		transaction = reader_pointer(r, r->ps->transaction);
+		session->transaction_ns = postgres_entry_time(transaction);
+	}
 }
 
 /* Read the wait event, since 14 at my_wait_event_info, before in the PGPROC. Return 0: none. */
@@ -270,57 +229,6 @@ static void wait_name(const struct postgres_ps *ps, uint32_t event, struct ps_se
 		 name);
 }
 
-/*
- * Set user, database and client of a process if its title begins with @user and @database, behind
- * "postgres: " and the name of the cluster. Return whether it does.
- */
-static bool title_names(const char *title, const char *user, const char *database, struct who *who)
-{
-	size_t len = strlen(user) + strlen(database) + 2;
-	const char *at = title;
-	char names[2 * NAME_BYTES + 2];
-
-	snprintf(names, sizeof(names), "%s %s ", user, database);
-	while ((at = strstr(at, ": "))) {
-		at += 2;
-		if (strncmp(at, names, len))
-			continue;
-		snprintf(who->user, sizeof(who->user), "%s", user);
-		snprintf(who->database, sizeof(who->database), "%s", database);
-		snprintf(who->client, sizeof(who->client), "%.*s", (int)strcspn(at + len, " "),
-			 at + len);
-		return true;
-	}
-	return false;
-}
-
-static bool reader_name(const struct reader *r, uint64_t address, char name[NAME_BYTES])
-{
-	ssize_t n = address < 4096 ? 0 : process_memory_read(&r->memory, address, name,
-							     NAME_BYTES);
-
-	return n > 0 && *name && memchr(name, '\0', (size_t)n);
-}
-
-/*
- * Read the names from struct Port (libpq/libpq-be.h): in a process title those with a blank are
- * ambiguous. Where database_name and user_name are depends on the release; the title verifies them.
- */
-static void reader_names(const struct reader *r, struct who *who)
-{
-	char title[512], user[NAME_BYTES], database[NAME_BYTES];
-	ssize_t len = process_title(who->pid, title, sizeof(title) - 1);
-	uint64_t words[PORT_WORDS];
-
-	if (len <= 0 || !reader_bytes(r, reader_pointer(r, r->ps->client), words, sizeof(words)))
-		return;
-	title[len] = '\0';
-	for (size_t i = 0; i + 1 < PORT_WORDS; i++)
-		if (reader_name(r, words[i], database) && reader_name(r, words[i + 1], user) &&
-		    title_names(title, user, database, who))
-			return;
-}
-
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
@@ -346,11 +254,9 @@ static int postgres_read(void *state, const struct ps_query *query)
 
 	if (err)
 		return err;
-	if (!reader_is_session(&r))
+	if (!postgres_backend_is_session(state, &r.memory))
 		goto cleanup;
-	identity_read(query->engine, session.who.pid, &session.who);
-	if (!*session.who.user)
-		reader_names(&r, &session.who);
+	postgres_backend_who(state, &r.memory, query->engine, &session.who);
 	if (!reader_activity(&r, &session))
 		reader_variables(&r, &session);
 	backend_application(&r.memory, query->places, session.who.application);
@@ -366,5 +272,6 @@ cleanup:
 
 const struct ps_ops postgres_ps_ops = {
 	.state_bytes = sizeof(struct postgres_ps), .find = postgres_find, .names = postgres_names,
-	.read = postgres_read,
+	.read = postgres_read, .server_bytes = sizeof(struct postgres_server),
+	.sample = postgres_sample, .forget = postgres_sample_forget,
 };

@@ -25,6 +25,44 @@ struct ps_query {
 	void *arg;
 };
 
+/* What the sampler knows of a session; it is the sampler's. */
+struct sampled;
+
+/* A session that has changed since the last sample. All is borrowed. */
+struct sample {
+	const struct who *who;
+	bool active;			/* it runs a statement, with ->text */
+	uint64_t key;			/* of this statement, or the last one: no other has it */
+	uint64_t begin_ns;		/* CLOCK_REALTIME of its begin; 0: unknown */
+	uint64_t end_ns;		/* of the end of the last one that ended; 0: unknown */
+	uint64_t query_id;		/* of that, as computed by the server; or 0 */
+	const char *text;		/* NULL: it was gone */
+	size_t len;
+	bool cut;			/* the text is incomplete */
+};
+
+/* A server whose sessions are sampled. All is borrowed. */
+struct sample_query {
+	const struct engine *engine;
+	const struct process *process;	/* its main process */
+	const struct backend_places *places;	/* of the server's file */
+	uint64_t lowest;		/* lowest address of the file's segments, as linked */
+	char *text;			/* room for one .. */
+	uint32_t text_bytes;		/* .. of this size */
+	uint64_t now_ns;		/* CLOCK_MONOTONIC at the begin of this sample */
+	uint64_t *unsampled;		/* sessions that hide what they do are added */
+	void *arg;
+	/* Return whether the sessions of process @pid are wanted. */
+	bool (*wants)(void *arg, uint32_t pid);
+	/*
+	 * Compare a session with the last sample. *@sampled is NULL for a new one, and kept by the
+	 * engine.
+	 */
+	void (*changed)(void *arg, struct sampled **sampled, const struct sample *sample);
+	/* A session has ended; *@sampled, which may be NULL, is freed. */
+	void (*gone)(void *arg, struct sampled **sampled);
+};
+
 /* The functions share a state per server's file: ->state_bytes, initially zero. */
 struct ps_ops {
 	size_t state_bytes;
@@ -41,6 +79,15 @@ struct ps_ops {
 	 * fast. Called for each process of the server.
 	 */
 	int (*read)(void *state, const struct ps_query *query);
+	/*
+	 * To sample a server: its own state is ->server_bytes, initially zero. Return 0; -EAGAIN:
+	 * its sessions cannot be read at the moment; -ENOTSUP: those of this release cannot be; or
+	 * another -errno: the server has ended.
+	 */
+	size_t server_bytes;
+	int (*sample)(void *state, void *server, const struct sample_query *query);
+	/* Call ->gone for all sessions, and free what the state of the server owns. */
+	void (*forget)(void *server, const struct sample_query *query);
 };
 
 #endif

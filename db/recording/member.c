@@ -42,6 +42,7 @@ const struct member statement_members[] = {
 	{ ROW("dated", FLAG), S(t.dated) },
 	{ ROW("statements", NUMBER), S(t.statements), KNOWN(t.counted) },
 	{ ROW("idle_ns", NUMBER), S(t.idle_ns) },
+	{ ROW("duration_error_ns", NUMBER), S(s.duration_error_ns) },
 	{ .name = NULL }
 };
 

@@ -18,7 +18,8 @@
 
 #define LOOK_MS		20		/* between looks at a child that is silent */
 #define REAP_MS		20		/* in which a killed child ends, unless it cannot */
-#define RETRY_NS	10000000000u	/* until a user's processes are read again */
+#define RETRY_NS	10000000000u	/* until a user's processes are read again, .. */
+#define RETRIES		10		/* .. twice as long each time, up to this power of 2 */
 
 int helper_open(struct helper *helper)
 {
@@ -132,7 +133,9 @@ int helper_watch(struct helper *helper, uint32_t *pid)
 		user = helper_user(helper->shared, uid);
 		user->stalled = true;
 		user->pid = *pid;
-		user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + RETRY_NS : UINT64_MAX;
+		user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + (RETRY_NS << user->stalls) :
+					 UINT64_MAX;
+		user->stalls += user->stalls < RETRIES;
 	}
 	return -ETIMEDOUT;
 }
@@ -152,6 +155,14 @@ int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid
 	return -ECHILD;
 }
 
+uint32_t helper_uid_of(const struct helper *helper, uint32_t pid)
+{
+	for (size_t i = 0; i < helper->shared->nusers; i++)
+		if (helper->shared->users[i].stalled && helper->shared->users[i].pid == pid)
+			return helper->shared->users[i].uid;
+	return UINT32_MAX;
+}
+
 void helper_begin(struct helper *helper)
 {
 	struct helper_shared *shared = helper->shared;
@@ -161,7 +172,8 @@ void helper_begin(struct helper *helper)
 		struct helper_user *user = &shared->users[i];
 
 		*user = (struct helper_user){ .uid = user->uid, .stalled = user->stalled,
-					      .pid = user->pid, .until_ns = user->until_ns };
+					      .pid = user->pid, .stalls = user->stalls,
+					      .until_ns = user->until_ns };
 	}
 }
 

@@ -26,6 +26,7 @@ struct helper_user {
 	uint32_t uid;
 	bool stalled;		/* a read of one of its processes did not end .. */
 	uint32_t pid;		/* .. which is this one .. */
+	unsigned int stalls;	/* .. and so many before .. */
 	uint64_t until_ns;	/* .. and none is read until this CLOCK_MONOTONIC */
 	size_t left_out;	/* processes that were not read, since helper_begin() */
 	/* For the reading. */
@@ -74,6 +75,9 @@ int helper_watch(struct helper *helper, uint32_t *pid);
  * the child has ended.
  */
 int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid);
+
+/* Return the user that is left out as process @pid did not answer, or (uint32_t)-1. */
+uint32_t helper_uid_of(const struct helper *helper, uint32_t pid);
 
 /* Forget what was counted. */
 void helper_begin(struct helper *helper);

@@ -141,7 +141,7 @@ class Tool:
 
     def ready(self):
         if "--json" in self.args:
-            return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+            return any(line.startswith((b"dbslower: tracing", b"dbslower: sampling")) for line in self.err.lines)
         return any(line.startswith(b"Tracing database queries") for line in self.out.lines)
 
     def join(self):

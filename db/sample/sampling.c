@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/sample/sampling.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/discover/describe.h"
+#include "db/discover/servers.h"
+#include "db/sample/helper.h"
+#include "db/sample/message.h"
+#include "db/sample/sampler.h"
+#include "host/child.h"
+
+#define SERVERS_MOST	65536	/* numbers of servers from one child */
+
+struct sampling {
+	struct sampling_config config;
+	struct helper helper;
+	struct sink sink;
+	struct owners *owners;		/* of the sink; owned */
+	struct servers servers;
+	const struct server **server;	/* by number, of ->servers; owned */
+	size_t nservers;
+	char *text;			/* of ->config.text_bytes */
+	bool finished;			/* there are no further samples */
+	bool ready, answered;		/* SAMPLE_READY, or SAMPLE_DONE, was received */
+	int error_code;			/* of the former, .. */
+	struct error *error;		/* .. which goes here, or NULL */
+	struct sample_status status;	/* of the child .. */
+	struct sample_status before;	/* .. and of those that have ended */
+};
+
+static void sampling_child(void *arg, int socket)
+{
+	struct sampling *s = arg;
+
+	sampler_run(&(struct sampler_config){
+		.filter = &s->config.servers, .interval_ns = s->config.interval_ns,
+		.threshold_ns = s->config.threshold_ns, .text_bytes = s->config.text_bytes,
+		.shared = s->helper.shared,
+	}, socket);
+}
+
+struct sampling *sampling_new(const struct sampling_config *config)
+{
+	struct sampling *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->config = *config;
+	s->helper = (struct helper){ .name = "session-reader", .run = sampling_child, .arg = s };
+	s->owners = calloc(1, sizeof(*s->owners));
+	s->config.sink.owners = s->owners;
+	s->text = malloc(config->text_bytes);
+	if (s->text && s->owners && !sink_open(&s->sink, &s->config.sink) &&
+	    !helper_open(&s->helper))
+		return s;
+	sampling_close(s);
+	return NULL;
+}
+
+/* Read a part of a message. Return as helper_receive(). */
+static int sampling_part(struct sampling *s, void *data, size_t size, uint32_t *pid)
+{
+	return helper_receive(&s->helper, data, size, pid);
+}
+
+/* Report @server unless it was sampled by an earlier child. */
+static void sampling_report(const struct sampling *s, const struct server *server)
+{
+	const struct server_info info = {
+		.engine = server->engine, .path = server->path, .version = server->version,
+		.method = "", .title = describe_title(server->engine, server->version),
+		.has = ~0u, .pids = &server->pid, .npids = 1,
+	};
+
+	s->config.server(s->config.arg, &info);
+}
+
+static int sampling_server(struct sampling *s, uint32_t *pid)
+{
+	struct sample_server message;
+	const struct server **more;
+	size_t before = s->servers.count;
+	int err = sampling_part(s, &message, sizeof(message), pid);
+
+	if (err)
+		return err;
+	if (message.number != s->nservers || s->nservers == SERVERS_MOST)
+		return -ECHILD;
+	more = realloc(s->server, (s->nservers + 1) * sizeof(const struct server *));
+	if (!more)
+		return -ENOMEM;
+	s->server = more;
+	more[s->nservers] = servers_keep(&s->servers, message.server.uid, &message.server);
+	if (!more[s->nservers])
+		return -ENOMEM;
+	if (s->servers.count > before)
+		sampling_report(s, more[s->nservers]);
+	s->nservers++;
+	return 0;
+}
+
+static int sampling_statement(struct sampling *s, uint32_t *pid)
+{
+	struct sample_statement one;
+	struct statement statement;
+	int err = sampling_part(s, &one, sizeof(one), pid);
+
+	if (err)
+		return err;
+	if (one.server >= s->nservers || one.len > s->config.text_bytes)
+		return -ECHILD;
+	err = one.len ? sampling_part(s, s->text, one.len, pid) : 0;
+	if (err)
+		return err;
+	statement = (struct statement){
+		.server = s->server[one.server], .who = &one.who, .start_ns = one.start_ns,
+		.wall_ns = one.wall_ns, .duration_ns = one.duration_ns,
+		.duration_error_ns = one.error_ns, .query_id = one.query_id,
+		.running = one.running, .text = one.has_text ? s->text : NULL,
+		.text_len = one.len, .truncated = one.cut,
+		.has_query_bytes = one.has_text && !one.cut, .query_bytes = one.len,
+	};
+	sink_statement(&s->sink, &statement, 0);
+	return 0;
+}
+
+static int sampling_error(struct sampling *s, uint32_t *pid)
+{
+	struct error error;
+	int err = sampling_part(s, &error, sizeof(error), pid);
+
+	error.log = NULL;
+	if (!err)
+		s->config.error(s->config.arg, &error);
+	return err;
+}
+
+static int sampling_ready(struct sampling *s, uint32_t *pid)
+{
+	struct error error;
+	int32_t code;
+	int err = sampling_part(s, &code, sizeof(code), pid);
+
+	if (!err)
+		err = sampling_part(s, &error, sizeof(error), pid);
+	if (err)
+		return err;
+	error.log = NULL;
+	s->ready = true;
+	s->error_code = code;
+	if (s->error)
+		*s->error = error;
+	return 0;
+}
+
+/* Take a message. Return as helper_receive(), or -ENOMEM. */
+static int sampling_message(struct sampling *s, uint32_t *pid)
+{
+	uint32_t kind;
+	int err = sampling_part(s, &kind, sizeof(kind), pid);
+
+	if (err)
+		return err;
+	switch (kind) {
+	case SAMPLE_SERVER:
+		return sampling_server(s, pid);
+	case SAMPLE_STATEMENT:
+		return sampling_statement(s, pid);
+	case SAMPLE_ERROR:
+		return sampling_error(s, pid);
+	case SAMPLE_READY:
+		return sampling_ready(s, pid);
+	default:
+		s->answered |= kind == SAMPLE_DONE;
+		return sampling_part(s, &s->status, sizeof(s->status), pid);
+	}
+}
+
+static int sampling_ask(struct sampling *s, enum sample_request request)
+{
+	uint32_t number = request;
+
+	return child_write(s->helper.socket, &number, sizeof(number)) ? 0 : -ECHILD;
+}
+
+/* Start a child, which samples from now on. Return as helper_start(). */
+static int sampling_begin(struct sampling *s)
+{
+	int err;
+
+	s->before.statements += s->status.statements;
+	s->before.samples += s->status.samples;
+	s->before.late += s->status.late;
+	s->status = (struct sample_status){ .statements = 0 };
+	s->nservers = 0;
+	s->ready = false;
+	err = helper_start(&s->helper);
+	return err ? err : sampling_ask(s, SAMPLE_BEGIN);
+}
+
+/* The child was killed, or has ended: report why, and begin anew. */
+static void sampling_restart(struct sampling *s, int err, uint32_t pid)
+{
+	struct error error = { .kind = ERROR_NONE };
+
+	helper_stop(&s->helper);
+	if (err == -ETIMEDOUT) {
+		s->config.stalled(s->config.arg, pid, helper_uid_of(&s->helper, pid));
+	} else {
+		error_set(&error, ERROR_READER, err, NULL, NULL);
+		s->config.error(s->config.arg, &error);
+	}
+	if (err != -ETIMEDOUT || s->finished || sampling_begin(s))
+		s->finished = true;
+}
+
+int sampling_start(struct sampling *s, struct error *error)
+{
+	uint32_t pid;
+	int err;
+
+	do {
+		err = sampling_begin(s);
+		s->error = error;
+		while (!err && !s->ready)
+			err = sampling_message(s, &pid);
+		s->error = NULL;
+		if (err == -ETIMEDOUT)
+			s->config.stalled(s->config.arg, pid, helper_uid_of(&s->helper, pid));
+	} while (err == -ETIMEDOUT);
+	if (err)
+		return error_set(error, ERROR_READER, err, NULL, NULL);
+	return s->error_code;
+}
+
+int sampling_fd(const struct sampling *s)
+{
+	return s->helper.child ? s->helper.socket : -EAGAIN;
+}
+
+bool sampling_drain(struct sampling *s)
+{
+	struct pollfd message = { .fd = s->helper.socket, .events = POLLIN };
+	bool any = false;
+	uint32_t pid = 0;
+	int err = 0;
+
+	if (!s->helper.child)
+		return false;
+	while (!err && poll(&message, 1, 0) > 0) {
+		err = sampling_message(s, &pid);
+		any |= !err;
+	}
+	if (!err)
+		err = helper_watch(&s->helper, &pid);
+	if (err)
+		sampling_restart(s, err, pid);
+	return any;
+}
+
+/* Ask for what runs, and wait for the answer. */
+static void sampling_answer(struct sampling *s, enum sample_request request)
+{
+	uint32_t pid = 0;
+	int err;
+
+	if (!s->helper.child)
+		return;
+	s->answered = false;
+	err = sampling_ask(s, request);
+	while (!err && !s->answered)
+		err = sampling_message(s, &pid);
+	if (err)
+		sampling_restart(s, err, pid);
+}
+
+void sampling_running(struct sampling *s)
+{
+	sampling_answer(s, SAMPLE_RUNNING);
+}
+
+void sampling_finish(struct sampling *s)
+{
+	sampling_answer(s, SAMPLE_FINISH);
+	s->finished = true;
+}
+
+ssize_t sampling_histogram(const struct sampling *s, struct histogram_row **rows)
+{
+	return histogram_copy(&s->sink.histogram, rows);
+}
+
+void sampling_summary(const struct sampling *s, struct summary *summary)
+{
+	*summary = (struct summary){
+		.statements = s->before.statements + s->status.statements,
+		.unseen_ns = s->config.interval_ns,
+	};
+	memcpy(summary->lost, s->sink.lost, sizeof(summary->lost));
+	loss_add(summary, s->owners);
+	summary->lost[LOSS_LATE_SAMPLES] = s->before.late + s->status.late;
+	summary->lost[LOSS_NOT_SAMPLED] = s->status.unsampled;
+}
+
+void sampling_close(struct sampling *s)
+{
+	if (!s)
+		return;
+	helper_close(&s->helper);
+	sink_close(&s->sink);
+	servers_clear(&s->servers);
+	free(s->server);
+	free(s->owners);
+	free(s->text);
+	free(s);
+}
