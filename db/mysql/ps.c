@@ -39,6 +39,7 @@
 #define LOCK_READS	(1u << 18)	/* of memory, for the locks of a session */
 #define LOCKS_KNOWN	64		/* whose holders are read once */
 #define LOCK_TEXT	64		/* bytes of a holder's statement, which is not shown */
+#define LIST_NS		100000000u	/* after which the THDs that are sampled are listed again */
 #define LEARN_FROM	16		/* sessions, and .. */
 #define LEARN_NS	50000000u	/* .. how long they have run a statement at least */
 
@@ -94,7 +95,10 @@ struct mysql_server {
 	uint64_t *thds;			/* room for PS_SESSIONS; owned */
 	struct mysql_session *session;	/* by address, room for as many; owned */
 	size_t n;
+	uint64_t listed_ns;		/* CLOCK_MONOTONIC, when the THDs were last listed .. */
+	uint64_t words[MANAGER_WORDS];	/* .. and what the list was then, see server_words() */
 	int64_t own_context;		/* see object_context(); -1: unknown */
+	int64_t here_ns, ahead_ns;	/* as in struct reader */
 };
 
 static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
@@ -456,6 +460,8 @@ static int server_open(struct mysql_server *server, const struct sample_query *q
 	if (err)
 		return err;
 	server->own_context = -1;
+	server->here_ns = clock_ahead(0);
+	server->ahead_ns = clock_ahead(query->process->pid);
 	server->thds = malloc(PS_SESSIONS * sizeof(*server->thds));
 	server->session = malloc(PS_SESSIONS * sizeof(*server->session));
 	if (server->thds && server->session)
@@ -509,18 +515,37 @@ static void server_merge(struct mysql_server *server, const struct sample_query 
 }
 
 /*
- * Find the THDs. Return 0; -EAGAIN: they change too fast, those that are known may be there; or
- * another -errno: the server has ended.
+ * Read what tells whether THDs were added to the list: of server_threads the first and the last
+ * one, of a Global_THD_manager what is in it. Return 0 or -ESRCH.
+ */
+static int server_words(const struct reader *r, uint64_t words[MANAGER_WORDS])
+{
+	uint64_t manager;
+
+	memset(words, 0, MANAGER_WORDS * sizeof(*words));
+	if (r->ps->threads)
+		return process_memory_variable(&r->memory, r->ps->threads, words,
+					       LIST_WORDS * sizeof(*words)) ? -ESRCH : 0;
+	if (process_memory_variable(&r->memory, r->ps->manager, &manager, sizeof(manager)))
+		return -ESRCH;
+	reader_bytes(r, manager, words, MANAGER_WORDS * sizeof(*words));
+	return 0;
+}
+
+/*
+ * List the THDs if some may have been added, and otherwise now and then. Return 0; -EAGAIN: they
+ * change too fast, those that are known may be there; or -ESRCH: the server has ended.
  */
 static int server_list(struct mysql_server *server, const struct reader *r,
 		       const struct sample_query *query)
 {
-	uint64_t word;
+	uint64_t words[MANAGER_WORDS];
 	size_t n = 0;
-	int err = 0;
+	int err = server_words(r, words);
 
-	if (process_memory_variable(&r->memory, r->ps->class, &word, sizeof(word)))
-		return -ESRCH;
+	if (err || (query->now_ns < server->listed_ns + LIST_NS &&
+		    !memcmp(words, server->words, sizeof(words))))
+		return err;
 	for (int i = 0; r->ps->threads && !n && i < WALK_TRIES; i++)
 		n = reader_list(r, server->thds);
 	for (int i = 0; !r->ps->threads && i < MANAGER_TRIES; i++) {
@@ -532,6 +557,8 @@ static int server_list(struct mysql_server *server, const struct reader *r,
 		return err;
 	qsort(server->thds, n, sizeof(*server->thds), compare_addresses);
 	server_merge(server, query, n);
+	memcpy(server->words, words, sizeof(words));
+	server->listed_ns = query->now_ns;
 	return 0;
 }
 
@@ -613,8 +640,7 @@ static int mysql_sample(void *state, void *of, const struct sample_query *query)
 	struct mysql_server *server = of;
 	const struct mysql_ps *ps = state;
 	unsigned int elements = WALK_MAX;
-	struct reader r = { .ps = ps, .elements = &elements, .here_ns = clock_ahead(0),
-			    .ahead_ns = clock_ahead(query->process->pid) };
+	struct reader r = { .ps = ps, .elements = &elements };
 	int err;
 
 	if (ps->times < 0 || query->places->object.text < 0)
@@ -625,6 +651,8 @@ static int mysql_sample(void *state, void *of, const struct sample_query *query)
 	if (err)
 		return err;
 	r.memory = server->memory;
+	r.here_ns = server->here_ns;
+	r.ahead_ns = server->ahead_ns;
 	r.class = ps->class + VTABLE_HEAD + r.memory.slide;
 	r.wall_ns = clock_wall_offset(r.here_ns);
 	err = server_list(server, &r, query);

@@ -19,7 +19,9 @@
 #include "host/child.h"
 #include "host/clock.h"
 
-#define LOOK_NS		NS_PER_S	/* between two looks for new servers */
+#define LOOK_NS		NS_PER_S	/* between two looks for new servers, at least .. */
+#define LOOK_SHARE	100		/* .. and so many times what the last one took */
+#define LOOK_PART	4		/* of an interval, for a part of a look */
 #define SHARE_NS	(NS_PER_S / 4)	/* of a second, for the servers of one user, except root */
 #define SERVERS_OF_USER	64		/* except root */
 #define CLOCK_NS	(NS_PER_MS / 2)	/* by which two readings of clocks may differ */
@@ -64,6 +66,9 @@ struct sampler {
 	size_t nservers;
 	uint32_t number;		/* of the next server */
 	uint64_t look_ns, next_ns;	/* when to look for servers, and to sample */
+	uint64_t second_ns;		/* when users' shares begin anew */
+	bool looking;			/* a look has begun .. */
+	uint64_t looked_ns;		/* .. and has taken this so far */
 	char *text;			/* of ->text_bytes */
 	struct sample_status status;
 	/* Of the sample: */
@@ -436,15 +441,23 @@ static int sampler_process(void *arg, const struct served_process *of)
 	return s->failed;
 }
 
-/* Look for servers, and begin a new second. Return 0, or -errno with the cause in @error. */
+/* Look for servers. Return as served_each(). */
 static int sampler_look(struct sampler *s, struct error *error)
 {
-	struct helper_shared *shared = s->config->shared;
+	struct spent before = spent_now(s);
+	int ret;
 
-	shared->matches = 0;
-	for (size_t i = 0; i < shared->nusers; i++)
-		shared->users[i].spent_ns = shared->users[i].left_out = 0;
-	return served_each(&s->served, 0, sampler_process, s, error);
+	if (!s->looking) {
+		s->served.reached = 0;
+		s->looked_ns = s->config->shared->matches = 0;
+	}
+	ret = served_each(&s->served, s->served.reached, sampler_process, s, error);
+	s->looked_ns += spent_since(s, &before);
+	s->looking = ret > 0;
+	s->look_ns = before.ns + LOOK_NS;
+	if (s->look_ns < before.ns + LOOK_SHARE * s->looked_ns)
+		s->look_ns = before.ns + LOOK_SHARE * s->looked_ns;
+	return ret;
 }
 
 /* Send the counts. */
@@ -456,6 +469,19 @@ static void sampler_status(struct sampler *s, enum sample_kind kind)
 	sampler_send(s, kind, &s->status, sizeof(s->status));
 }
 
+/* What is done once a second: users' shares begin anew. */
+static void sampler_second(struct sampler *s, uint64_t now_ns)
+{
+	struct helper_shared *shared = s->config->shared;
+
+	if (now_ns < s->second_ns)
+		return;
+	s->second_ns = now_ns + NS_PER_S;
+	for (size_t i = 0; i < shared->nusers; i++)
+		shared->users[i].spent_ns = shared->users[i].left_out = 0;
+	sampler_status(s, SAMPLE_STATUS);
+}
+
 /* Sample if it is time, and set when it is again. */
 static void sampler_tick(struct sampler *s)
 {
@@ -465,12 +491,12 @@ static void sampler_tick(struct sampler *s)
 
 	if (before.ns < s->next_ns)
 		return;
-	if (before.ns >= s->look_ns) {
-		s->look_ns = before.ns + LOOK_NS;
-		sampler_look(s, &error);
-		sampler_status(s, SAMPLE_STATUS);
-	}
+	sampler_second(s, before.ns);
 	sampler_sample(s);
+	if (s->looking || before.ns >= s->look_ns) {
+		s->served.until_ns = clock_ns(CLOCK_MONOTONIC) + interval_ns / LOOK_PART;
+		sampler_look(s, &error);
+	}
 	/* Half of a CPU at most. */
 	least_ns = clock_ns(CLOCK_MONOTONIC) + spent_since(s, &before);
 	s->next_ns += interval_ns;
@@ -504,7 +530,6 @@ static void sampler_begin(struct sampler *s)
 	sampler_send(s, SAMPLE_READY, &err, sizeof(err));
 	sampler_put(s, &error, sizeof(error));
 	s->next_ns = clock_ns(CLOCK_MONOTONIC);
-	s->look_ns = s->next_ns + LOOK_NS;
 }
 
 /* Answer a request. Return false if the socket was closed. */

@@ -90,9 +90,12 @@ static int pass_pid(void *arg, uint32_t pid)
 
 	if (pid <= pass->from)
 		return 0;
+	if (pass->served->until_ns && clock_ns(CLOCK_MONOTONIC) >= pass->served->until_ns)
+		return 1;
+	pass->served->reached = pid;
 	helper_enter(pass->served->shared, pid);
 	if (!process_read(pid, engine_is_executable, &process))
-		ret = pass_process(pass, &process);
+		ret = pass_process(pass, &process) != 0;
 	helper_leave(pass->served->shared);
 	return ret;
 }

@@ -18,6 +18,8 @@ struct served {
 	bool denied;				/* it was reported that memory cannot be read */
 	struct detect detect;
 	struct process_file paths[SERVED_PATHS];	/* of the filter */
+	uint64_t until_ns;		/* CLOCK_MONOTONIC: served_each() pauses; 0: it does not */
+	uint32_t reached;		/* the last PID that it has read */
 };
 
 /* A process of a server. All is borrowed. */
@@ -30,8 +32,9 @@ struct served_process {
 
 /*
  * Call @each for each process that the filter selects, of a server whose sessions can be read, with
- * a PID above @from, until it returns another value than 0. Return that, 0, or -errno with the
- * cause in @error: a process or file of the filter is not a server's, or /proc cannot be read.
+ * a PID above @from, until it returns another value than 0, or ->until_ns. Return 0 at the end; 1
+ * before; or -errno with the cause in @error: a process or file of the filter is not a server's, or
+ * /proc cannot be read.
  */
 int served_each(struct served *served, uint32_t from,
 		int (*each)(void *arg, const struct served_process *of), void *arg,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """File systems that an ordinary user serves and that do not answer."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from cluster import children, wait_for
 from commanded import reveal
 from requirements import need_root
 from stallfs import StallFs, build_idle
@@ -119,8 +121,9 @@ def build_stalled():
     shutil.rmtree(folder)
 
 
-def test_sessions_without_an_answer(stalled, postgres):
-    """ps leaves out the user whose process has a page that is not served, says so, and lists the others."""
+@contextlib.contextmanager
+def unserved(stalled):
+    """A server of USER, a page of whose memory is not served. Yields its PID."""
     need_root()
     (stalled / "launch.c").write_text(STALLED % stalled)
     subprocess.run(["gcc", "-static", "-o", stalled / "launch", stalled / "launch.c"], check=True)
@@ -129,17 +132,38 @@ def test_sessions_without_an_answer(stalled, postgres):
     reveal(str(stalled / "launch"))
     with StallFs(stalled, stalled / "launch", "launch", "fusermount", "plain") as fs:
         fs.runs("postgres")
-        with postgres.connect() as one:
-            one.execute("select 'this one'")
-            begin = time.monotonic()
-            done = run("ps", timeout=30)
-            took = time.monotonic() - begin
-            again = run("ps", "-i", "0.1", "-n", "5", timeout=30)
+        wait_for(lambda: children(fs.pid), what="its backend")
+        yield fs.pid
+
+
+def test_sessions_without_an_answer(stalled, postgres):
+    """ps leaves out the user whose process has a page that is not served, says so, and lists the others."""
+    with unserved(stalled) as pid, postgres.connect() as one:
+        one.execute("select 'this one'")
+        begin = time.monotonic()
+        done = run("ps", timeout=30)
+        took = time.monotonic() - begin
+        again = run("ps", "-i", "0.1", "-n", "5", timeout=30)
     for listed, n in ((done, 1), (again, 5)):
         assert listed.returncode == 0 and listed.stdout.count("select 'this one'") == n, listed
-        assert re.fullmatch((rf"dbslower: process {fs.pid}: its memory cannot be read within 100 ms; it and \d+ other processes of "
+        assert re.fullmatch((rf"dbslower: process {pid}: its memory cannot be read within 100 ms; it and \d+ other processes of "
                              r"servers of user ID 1001 are left out\n") * n, listed.stderr), listed.stderr
     assert took < 3, took
+
+
+def test_samples_without_an_answer(stalled, postgres):
+    """So does --sample, which goes on with the others in another child, and ends in time."""
+    with unserved(stalled) as pid, postgres.connect() as one:
+        with Tool("--sample", "10ms", "--json") as tool:
+            for i in range(10):
+                one.execute(f"select pg_sleep(0.04), 'this one {i}'")
+                time.sleep(0.02)
+            begin = time.monotonic()
+            assert tool.stop() == 0, tool.said()
+            assert time.monotonic() - begin < 3
+    said = [line for line in tool.stderr.splitlines() if "left out" in line]
+    assert said == [f"dbslower: process {pid}: its memory cannot be read within 100 ms; the servers of user ID 1001 are left out for a while"]
+    assert [s["query"] for s in tool.statements] == [f"select pg_sleep(0.04), 'this one {i}'" for i in range(10)], tool.said()
 
 
 def test_sessions_of_a_userfaultfd(stalled, postgres):
