@@ -101,8 +101,11 @@ static uint64_t sampled_wall(const struct loop *loop)
 
 static int sampled_drain(struct loop *loop)
 {
-	(void)loop;
-	return sampling_drain(state.sampling);
+	int ret = sampling_drain(state.sampling);
+
+	loop->failed |= ret < 0;
+	loop->done |= loop->failed;
+	return ret > 0;
 }
 
 static int sampled_sleep(struct loop *loop)

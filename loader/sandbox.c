@@ -106,7 +106,7 @@ static const struct call calls[] = {
 	{ __NR_getpriority, SANDBOX_HELPERS, ANY, 0, 0 },
 	{ __NR_sched_setattr, SANDBOX_HELPERS, ANY, 0, 0 },
 	{ __NR_prctl, SANDBOX_HELPERS, EQUAL, 0, PR_SET_NAME },
-	{ __NR_prctl, SANDBOX_HELPERS, EQUAL, 0, PR_SET_PDEATHSIG },
+	{ __NR_prctl, SANDBOX_HELPERS | SANDBOX_NO_BPF, EQUAL, 0, PR_SET_PDEATHSIG },
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },

@@ -39,6 +39,8 @@
 #define LOCK_READS	(1u << 18)	/* of memory, for the locks of a session */
 #define LOCKS_KNOWN	64		/* whose holders are read once */
 #define LOCK_TEXT	64		/* bytes of a holder's statement, which is not shown */
+#define SAMPLE_WALK_MAX	32768		/* the same for one sample */
+#define DEADLINE_STEP	64		/* sessions between two looks at the clock */
 #define LIST_NS		100000000u	/* after which the THDs that are sampled are listed again */
 #define LEARN_FROM	16		/* sessions, and .. */
 #define LEARN_NS	50000000u	/* .. how long they have run a statement at least */
@@ -94,7 +96,7 @@ struct mysql_server {
 	struct process_memory memory;	/* open if ->thds is not NULL */
 	uint64_t *thds;			/* room for PS_SESSIONS; owned */
 	struct mysql_session *session;	/* by address, room for as many; owned */
-	size_t n;
+	size_t n, next;			/* ->next: the one that is looked at first */
 	uint64_t listed_ns;		/* CLOCK_MONOTONIC, when the THDs were last listed .. */
 	uint64_t words[MANAGER_WORDS];	/* .. and what the list was then, see server_words() */
 	int64_t own_context;		/* see object_context(); -1: unknown */
@@ -553,12 +555,16 @@ static int server_list(struct mysql_server *server, const struct reader *r,
 		if (!err)
 			break;
 	}
+	server->listed_ns = query->now_ns;
 	if (err)
 		return err;
+	*query->sessions -= server->n;
+	if (*query->sessions + n > query->most)
+		n = query->most > *query->sessions ? query->most - *query->sessions : 0;
+	*query->sessions += n;
 	qsort(server->thds, n, sizeof(*server->thds), compare_addresses);
 	server_merge(server, query, n);
 	memcpy(server->words, words, sizeof(words));
-	server->listed_ns = query->now_ns;
 	return 0;
 }
 
@@ -639,8 +645,9 @@ static int mysql_sample(void *state, void *of, const struct sample_query *query)
 {
 	struct mysql_server *server = of;
 	const struct mysql_ps *ps = state;
-	unsigned int elements = WALK_MAX;
+	unsigned int elements = SAMPLE_WALK_MAX;
 	struct reader r = { .ps = ps, .elements = &elements };
+	size_t done;
 	int err;
 
 	if (ps->times < 0 || query->places->object.text < 0)
@@ -658,8 +665,14 @@ static int mysql_sample(void *state, void *of, const struct sample_query *query)
 	err = server_list(server, &r, query);
 	if (err && err != -EAGAIN)
 		return err;
-	for (size_t i = 0; i < server->n; i++)
-		session_sample(&r, server, query, &server->session[i]);
+	for (done = 0; done < server->n; done++) {
+		if (done % DEADLINE_STEP == DEADLINE_STEP - 1 &&
+		    clock_ns(CLOCK_MONOTONIC) >= query->deadline_ns)
+			break;
+		session_sample(&r, server, query,
+			       &server->session[(server->next + done) % server->n]);
+	}
+	server->next = server->n ? (server->next + done) % server->n : 0;
 	return 0;
 }
 
@@ -671,6 +684,7 @@ static void mysql_forget(void *of, const struct sample_query *query)
 		return;
 	for (size_t i = 0; i < server->n; i++)
 		session_close(query, &server->session[i]);
+	*query->sessions -= server->n;
 	free(server->session);
 	free(server->thds);
 	process_memory_close(&server->memory);

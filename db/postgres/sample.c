@@ -8,27 +8,34 @@
 #include "db/postgres/sample.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "db/postgres/backend.h"
 #include "db/postgres/entry.h"
 #include "db/ps/ops.h"
+#include "host/clock.h"
 
 #define ENTRY_LEAST	256		/* bytes of an element that are read .. */
 #define ENTRY_MOST	2048		/* .. and that it can have */
-#define ENTRIES_MOST	(1u << 19)	/* MaxBackends is less than 2^18 */
 #define ENTRY_TRIES	3
-#define ARRAY_MOST	(64u << 20)	/* bytes */
 #define NAME_BYTES	64		/* NAMEDATALEN */
-#define PIDS_READ	4096		/* bytes of a list of children */
+#define ARRAY_MOST	(24u << 20)	/* bytes, which are read for each sample */
+#define OPENS_MOST	64		/* new sessions in a sample */
+#define DEADLINE_STEP	64		/* sessions between two looks at the clock */
+#define LIST_BYTES	(1u << 20)	/* of the PIDs of a server's children */
+#define CHILDREN_SHARE	20		/* times what it takes, until children are searched again */
+#define CHILDREN_TRIES	32
 
 /* What a sample works with. */
 struct sampling {
 	const struct postgres_ps *ps;
 	struct postgres_server *server;
 	const struct sample_query *query;
+	unsigned int opens;		/* new sessions that are still looked at */
 };
 
 static bool bytes_read(const struct process_memory *memory, uint64_t address, void *buf,
@@ -47,128 +54,230 @@ static bool entry_follows(const char *entry, const char *next)
 	       text && next_text > text && next_text - text <= ENTRY_TEXT_MOST;
 }
 
-/* Return the bytes of an element of the array that has one at @address; 0: it cannot be proven. */
-static size_t array_stride(const struct process_memory *memory, uint64_t address)
+/*
+ * Return the bytes of an element of the array that has one at @address, with those of each text in
+ * *@text_bytes; 0: it cannot be proven.
+ */
+static int64_t array_stride(const struct process_memory *memory, uint64_t address,
+			    int64_t *text_bytes)
 {
 	char around[2 * ENTRY_MOST + ENTRY_LEAST];
 	const char *entry = around + ENTRY_MOST;
 
 	if (!bytes_read(memory, address - ENTRY_MOST, around, sizeof(around)))
 		return 0;
-	for (size_t stride = ENTRY_LEAST; stride <= ENTRY_MOST; stride += 8)
-		if (entry_follows(entry, entry + stride) || entry_follows(entry - stride, entry))
-			return stride;
+	for (int64_t stride = ENTRY_LEAST; stride <= ENTRY_MOST; stride += 8) {
+		const char *first = entry_follows(entry, entry + stride) ? entry : entry - stride;
+
+		if (!entry_follows(first, first + stride))
+			continue;
+		*text_bytes = (int64_t)(load64(first + stride + ENTRY_TEXT) -
+					load64(first + ENTRY_TEXT));
+		return stride;
+	}
 	return 0;
 }
 
-/*
- * Find the first and the last element around the one at @address: read @step elements at a time,
- * upwards or downwards, while each follows the other. Return the number of elements found.
- */
-static size_t array_extent(const struct process_memory *memory, uint64_t address, size_t stride,
-			   bool down)
+/* Return whether element @n of the array that has @entry as its first one is where it should be. */
+static bool array_has(const struct process_memory *memory, uint64_t address, const char *entry,
+		      int64_t n, int64_t stride, int64_t text_bytes)
 {
-	char here[ENTRY_LEAST], next[ENTRY_LEAST];
-	size_t n = 0;
+	char at[ENTRY_LEAST];
 
-	if (!bytes_read(memory, address, here, sizeof(here)))
+	return bytes_read(memory, address + (uint64_t)(n * stride), at, sizeof(at)) &&
+	       load64(at + ENTRY_NAME) == load64(entry + ENTRY_NAME) + (uint64_t)(n * NAME_BYTES) &&
+	       load64(at + ENTRY_TEXT) == load64(entry + ENTRY_TEXT) + (uint64_t)(n * text_bytes);
+}
+
+/*
+ * Return how many elements are behind the one at @address, or with a negative @stride before it, at
+ * most @most.
+ */
+static size_t array_extent(const struct process_memory *memory, uint64_t address, int64_t stride,
+			   int64_t text_bytes, size_t most)
+{
+	int64_t sign = stride < 0 ? -1 : 1;
+	char entry[ENTRY_LEAST];
+	size_t has = 0, step = 1;
+
+	if (!bytes_read(memory, address, entry, sizeof(entry)))
 		return 0;
-	while (n < ENTRIES_MOST) {
-		address = down ? address - stride : address + stride;
-		if (!bytes_read(memory, address, next, sizeof(next)) ||
-		    !(down ? entry_follows(next, here) : entry_follows(here, next)))
-			break;
-		memcpy(here, next, sizeof(here));
-		n++;
+	/* Steps that double, and then halve. */
+	while (has + step <= most && array_has(memory, address, entry, sign * (int64_t)(has + step),
+					       sign * stride, text_bytes)) {
+		has += step;
+		step *= 2;
 	}
-	return n;
+	for (; step; step /= 2)
+		if (has + step <= most &&
+		    array_has(memory, address, entry, sign * (int64_t)(has + step), sign * stride,
+			      text_bytes))
+			has += step;
+	return has;
 }
 
 /* Read the array that has an element at @address. Return 0 or -errno. */
-static int array_open(struct postgres_server *server, uint64_t address)
+static int array_open(const struct sampling *s, uint64_t address)
 {
-	size_t stride = array_stride(&server->memory, address), below, count;
+	struct postgres_server *server = s->server;
+	size_t taken = *s->query->sessions, most = s->query->most, below, count;
+	int64_t text_bytes, stride = array_stride(&server->memory, address, &text_bytes);
 
-	if (!stride)
+	if (!stride || taken >= most)
 		return -EAGAIN;
-	below = array_extent(&server->memory, address, stride, true);
-	count = below + 1 + array_extent(&server->memory, address, stride, false);
-	if (count > ENTRIES_MOST || count * stride > ARRAY_MOST)
+	below = array_extent(&server->memory, address, -stride, text_bytes, most);
+	count = below + 1 + array_extent(&server->memory, address, stride, text_bytes, most);
+	if (count > most - taken || count * (size_t)stride > ARRAY_MOST)
 		return -EAGAIN;
-	server->array = address - below * stride;
-	server->stride = stride;
-	server->count = count;
-	server->entries = malloc(count * stride);
+	server->array = address - below * (size_t)stride;
+	server->stride = (size_t)stride;
+	server->entries = malloc(count * (size_t)stride);
 	server->session = calloc(count, sizeof(*server->session));
-	if (server->entries && server->session)
+	if (server->entries && server->session) {
+		*s->query->sessions += server->count = count;
 		return 0;
+	}
 	free(server->entries);
 	free(server->session);
 	server->entries = NULL;
 	server->session = NULL;
-	return -ENOMEM;
+	return -EAGAIN;
 }
 
-/*
- * Return the process @pid of the server's PID namespace, a child of the main process, as this
- * process numbers it; 0: none.
- */
-static uint32_t child_of(const struct sampling *s, uint32_t pid, struct process *child)
+/* Return whether process @pid is a child of the main process, with what it is in @child. */
+static bool is_child(const struct sampling *s, uint32_t pid, struct process *child)
 {
-	bool (*is_program)(const char *name) = s->ps->locks.is_program;
 	const struct process *main = s->query->process;
-	char path[64], list[PIDS_READ];
-	const char *at = list;
-	ssize_t n;
 
-	if (main->ns_pid == main->pid) {
-		bool is = !process_read(pid, is_program, child) &&
-			  child->ppid == main->pid &&
-			  process_file_same(&child->file, &main->file);
-		return is ? pid : 0;
+	return !process_read(pid, s->ps->locks.is_program, child) && child->ppid == main->pid &&
+	       process_file_same(&child->file, &main->file);
+}
+
+/* A search for the children of the main process. */
+struct search {
+	const struct sampling *sampling;
+	struct child_pid *found;	/* of room for ->room; owned */
+	size_t n, room;
+	size_t known;			/* that of ->server->children that is next */
+};
+
+/* Add process @pid, unless it is no child. Those that are known come in the same order. */
+static int search_add(void *arg, uint32_t pid)
+{
+	struct search *search = arg;
+	const struct postgres_server *server = search->sampling->server;
+	struct child_pid one = { pid, 0 }, *more;
+	struct process child;
+	size_t at = search->known;
+
+	while (at < server->nchildren && server->children[at].pid != pid)
+		at++;
+	if (at < server->nchildren) {
+		one = server->children[at];
+		search->known = at + 1;
+	} else if (is_child(search->sampling, pid, &child)) {
+		one.ns_pid = child.ns_pid;
+	} else {
+		return 0;
 	}
-	snprintf(path, sizeof(path), "task/%u/children", main->pid);
-	n = process_read_file(main->pid, path, list, sizeof(list) - 1);
-	list[n > 0 ? n : 0] = '\0';
-	while (*at) {
-		char *end;
-		uint32_t one = (uint32_t)strtoull(at, &end, 10);
+	if (search->n == search->room) {
+		search->room = 2 * search->room + 64;
+		more = realloc(search->found, search->room * sizeof(*more));
+		if (!more)
+			return 1;
+		search->found = more;
+	}
+	search->found[search->n++] = one;
+	return search->n == search->sampling->query->most;
+}
 
-		if (end == at)
-			break;
-		at = end + (*end == ' ');
-		if (!process_read(one, is_program, child) && child->ns_pid == pid &&
-		    child->ppid == main->pid && process_file_same(&child->file, &main->file))
-			return one;
+/* Read the PIDs of the children of @main to @list, of LIST_BYTES. Return whether they are known. */
+static bool list_read(uint32_t main, char *list)
+{
+	char path[64];
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/children", main, main);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	/* The kernel returns a page at a time. */
+	while ((n = read(fd, list + len, LIST_BYTES - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	list[len] = '\0';
+	return !n;
+}
+
+/* Search the list that the kernel may have (CONFIG_PROC_CHILDREN). Return whether there is one. */
+static bool search_list(struct search *search)
+{
+	char *list = malloc(LIST_BYTES), *at = list, *end;
+	bool known = list && list_read(search->sampling->query->process->pid, list);
+	uint32_t pid;
+
+	while (known && (pid = (uint32_t)strtoull(at, &end, 10)) && !search_add(search, pid))
+		at = end;
+	free(list);
+	return known;
+}
+
+/* Find the children of the main process, if the last time is not too close. */
+static void children_find(const struct sampling *s)
+{
+	struct search search = { .sampling = s };
+	struct postgres_server *server = s->server;
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (begin_ns < server->children_ns)
+		return;
+	if (!search_list(&search))
+		process_pids(search_add, &search);
+	free(server->children);
+	server->children = search.found;
+	server->nchildren = search.n;
+	server->children_ns = begin_ns +
+			      CHILDREN_SHARE * (clock_ns(CLOCK_MONOTONIC) - begin_ns);
+}
+
+/* Return the process @pid of the server's PID namespace, a child of the main process; 0: none. */
+static uint32_t child_of(const struct sampling *s, uint32_t pid)
+{
+	struct postgres_server *server = s->server;
+	struct process child;
+
+	if (s->query->process->ns_pid == s->query->process->pid)
+		return is_child(s, pid, &child) ? pid : 0;
+	for (int again = 0; again < 2; again++) {
+		for (size_t i = 0; i < server->nchildren; i++)
+			if (server->children[i].ns_pid == pid &&
+			    is_child(s, server->children[i].pid, &child) && child.ns_pid == pid)
+				return child.pid;
+		if (!again)
+			children_find(s);
 	}
 	return 0;
 }
 
-/* Find the array by a child of the main process. Return 0 or -errno. */
+/* Find the array by a child of the main process. Return 0 or -EAGAIN. */
 static int array_find(const struct sampling *s)
 {
-	const struct process *main = s->query->process;
-	char path[64], list[PIDS_READ], *at = list, *end;
+	struct postgres_server *server = s->server;
 	struct process_memory memory;
 	int err = -EAGAIN;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "task/%u/children", main->pid);
-	n = process_read_file(main->pid, path, list, sizeof(list) - 1);
-	list[n > 0 ? n : 0] = '\0';
-	while (err == -EAGAIN && *at) {
-		uint32_t pid = (uint32_t)strtoull(at, &end, 10);
+	children_find(s);
+	for (size_t i = 0; err && i < server->nchildren && i < CHILDREN_TRIES; i++) {
 		uint64_t address;
 
-		if (end == at)
-			break;
-		at = end + (*end == ' ');
-		if (process_memory_open(pid, &memory))
+		if (process_memory_open(server->children[i].pid, &memory))
 			continue;
-		memory.slide = s->server->memory.slide;
+		memory.slide = server->memory.slide;
 		if (!process_memory_variable(&memory, s->ps->entry, &address, sizeof(address)) &&
 		    address > ENTRY_MOST)
-			err = array_open(s->server, address);
+			err = array_open(s, address);
 		process_memory_close(&memory);
 	}
 	return err;
@@ -208,19 +317,22 @@ static bool entry_read(const struct postgres_server *server, size_t i)
 	return false;
 }
 
-/* Learn who the session of element @i is, if it is a client's. */
-static void session_open(const struct sampling *s, size_t i)
+/*
+ * Learn who the session of element @i is, if it is a client's. Return false if its process is not
+ * known yet.
+ */
+static bool session_open(const struct sampling *s, size_t i)
 {
 	struct entry_session *session = &s->server->session[i];
 	uint64_t address = s->server->array + i * s->server->stride, entry = 0;
 	struct process_memory memory;
-	struct process child;
-	uint32_t pid = child_of(s, session->pid, &child);
+	uint32_t pid = child_of(s, session->pid);
 
 	session->ignored = true;
-	if (!pid || !s->query->wants(s->query->arg, pid) ||
-	    process_memory_open(pid, &memory))
-		return;
+	if (!pid)
+		return s->query->process->ns_pid == s->query->process->pid;
+	if (!s->query->wants(s->query->arg, pid) || process_memory_open(pid, &memory))
+		return true;
 	memory.slide = s->server->memory.slide;
 	process_memory_variable(&memory, s->ps->entry, &entry, sizeof(entry));
 	if (entry == address && postgres_backend_is_session(s->ps, &memory)) {
@@ -229,9 +341,9 @@ static void session_open(const struct sampling *s, size_t i)
 	}
 	if (!session->ignored) {
 		session->who->pid = session->who->tid = pid;
-		postgres_backend_who(s->ps, &memory, s->query->engine, session->who);
 	}
 	process_memory_close(&memory);
+	return true;
 }
 
 static void session_close(const struct sample_query *query, struct entry_session *session)
@@ -278,6 +390,18 @@ static bool session_text(const struct sampling *s, size_t i, struct sample *samp
 	       again == load32(entry);
 }
 
+/* A session may be seen before its names are known. */
+static void session_who(const struct sampling *s, struct who *who)
+{
+	struct process_memory memory;
+
+	if (process_memory_open(who->pid, &memory))
+		return;
+	memory.slide = s->server->memory.slide;
+	postgres_backend_who(s->ps, &memory, s->query->engine, who);
+	process_memory_close(&memory);
+}
+
 /* Tell the sampler of element @i, which has changed. */
 static void session_changed(const struct sampling *s, size_t i)
 {
@@ -303,6 +427,8 @@ static void session_changed(const struct sampling *s, size_t i)
 			break;
 		sample.text = NULL;
 	}
+	if (!*session->who->user)
+		session_who(s, session->who);
 	bytes_read(&server->memory, load64(entry + ENTRY_NAME), session->who->application,
 		   sizeof(session->who->application));
 	session->who->application[sizeof(session->who->application) - 1] = '\0';
@@ -312,7 +438,7 @@ static void session_changed(const struct sampling *s, size_t i)
 }
 
 /* Look at element @i as it was read. */
-static void session_sample(const struct sampling *s, size_t i)
+static void session_sample(struct sampling *s, size_t i)
 {
 	struct entry_session *session = &s->server->session[i];
 	const char *entry = s->server->entries + i * s->server->stride;
@@ -323,10 +449,14 @@ static void session_sample(const struct sampling *s, size_t i)
 	if (!pid)
 		return;
 	if (!session->pid) {
+		if (!s->opens)
+			return;
+		s->opens--;
 		session->pid = pid;
-		session_open(s, i);
+		if (!session_open(s, i))
+			session->pid = 0;
 	}
-	if (session->ignored)
+	if (session->ignored || !session->pid)
 		return;
 	if (postgres_entry_state(load32(entry + ENTRY_STATE), s->ps->locks.has_starting) ==
 	    POSTGRES_DISABLED)
@@ -337,8 +467,8 @@ static void session_sample(const struct sampling *s, size_t i)
 
 int postgres_sample(void *state, void *server, const struct sample_query *query)
 {
-	struct sampling s = { state, server, query };
-	size_t size;
+	struct sampling s = { state, server, query, OPENS_MOST };
+	size_t size, done;
 	ssize_t n;
 	int err;
 
@@ -351,8 +481,13 @@ int postgres_sample(void *state, void *server, const struct sample_query *query)
 	n = process_memory_read(&s.server->memory, s.server->array, s.server->entries, size);
 	if (n != (ssize_t)size)
 		return -ESRCH;
-	for (size_t i = 0; i < s.server->count; i++)
-		session_sample(&s, i);
+	for (done = 0; done < s.server->count; done++) {
+		if (done % DEADLINE_STEP == DEADLINE_STEP - 1 &&
+		    clock_ns(CLOCK_MONOTONIC) >= query->deadline_ns)
+			break;
+		session_sample(&s, (s.server->next + done) % s.server->count);
+	}
+	s.server->next = (s.server->next + done) % s.server->count;
 	return 0;
 }
 
@@ -365,7 +500,9 @@ void postgres_sample_forget(void *state, const struct sample_query *query)
 	for (size_t i = 0; i < server->count; i++)
 		if (server->session[i].pid)
 			session_close(query, &server->session[i]);
+	*query->sessions -= server->count;
 	free(server->session);
 	free(server->entries);
+	free(server->children);
 	process_memory_close(&server->memory);
 }

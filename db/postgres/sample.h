@@ -26,8 +26,15 @@ struct postgres_server {
 	struct process_memory memory;	/* of the main process; open if ->session is not NULL */
 	uint64_t array;			/* address of its first element */
 	size_t stride, count;
+	size_t next;			/* element that is looked at first */
 	char *entries;			/* the elements as read; owned */
 	struct entry_session *session;	/* of each element; owned */
+	/* Children of the main process when they were last searched. */
+	struct child_pid {
+		uint32_t pid, ns_pid;
+	} *children;			/* owned */
+	size_t nchildren;
+	uint64_t children_ns;		/* CLOCK_MONOTONIC: they are not searched before */
 };
 
 /* As in struct ps_ops; @state is a struct postgres_ps, @server a struct postgres_server. */

@@ -49,8 +49,11 @@ struct sample_query {
 	uint64_t lowest;		/* lowest address of the file's segments, as linked */
 	char *text;			/* room for one .. */
 	uint32_t text_bytes;		/* .. of this size */
-	uint64_t now_ns;		/* CLOCK_MONOTONIC at the begin of this sample */
+	uint64_t now_ns;		/* CLOCK_MONOTONIC at the begin of this sample .. */
+	uint64_t deadline_ns;		/* .. and when the next one is to go on where this ends */
 	uint64_t *unsampled;		/* sessions that hide what they do are added */
+	size_t *sessions;		/* of the server's user: to be counted by the engine .. */
+	size_t most;			/* .. up to this number */
 	void *arg;
 	/* Return whether the sessions of process @pid are wanted. */
 	bool (*wants)(void *arg, uint32_t pid);

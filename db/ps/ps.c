@@ -191,7 +191,7 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 
 	*list = (struct ps_list){ .session = NULL };
 	servers_clear(&ps->servers);
-	helper_begin(&ps->helper);
+	helper_begin(ps->helper.shared);
 	for (int i = 0; (err = reading_from(&reading, &from)) == -ETIMEDOUT && i < STALLS_MAX; i++)
 		reading_drop(&reading);
 	if (err && err != -ETIMEDOUT) {

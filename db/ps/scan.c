@@ -126,6 +126,7 @@ void scan_run(const struct server_filter *filter, uint32_t text_bytes,
 
 	scan.served.files.arg = &scan;
 	sandbox_enter(SANDBOX_READ | SANDBOX_NO_BPF, &sandbox);
+	helper_bind();
 	while (!scan.failed && child_read(socket, &request, sizeof(request))) {
 		struct error error = { .kind = ERROR_NONE };
 		int32_t err = served_each(&scan.served, request.from, scan_process, &scan, &error);

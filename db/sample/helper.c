@@ -32,12 +32,17 @@ int helper_open(struct helper *helper)
 	return 0;
 }
 
+void helper_bind(void)
+{
+	/* It may be in a read that does not see that the socket is closed. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static void helper_run(void *arg, int socket)
 {
 	struct helper *helper = arg;
 
-	/* It may be in a read that does not see that the socket is closed. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	helper_bind();
 	helper->socket = socket;
 	helper->run(helper->arg, socket);
 }
@@ -163,10 +168,8 @@ uint32_t helper_uid_of(const struct helper *helper, uint32_t pid)
 	return UINT32_MAX;
 }
 
-void helper_begin(struct helper *helper)
+void helper_begin(struct helper_shared *shared)
 {
-	struct helper_shared *shared = helper->shared;
-
 	shared->matches = shared->sessions = shared->more = 0;
 	for (size_t i = 0; i < shared->nusers; i++) {
 		struct helper_user *user = &shared->users[i];

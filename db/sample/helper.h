@@ -80,7 +80,7 @@ int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid
 uint32_t helper_uid_of(const struct helper *helper, uint32_t pid);
 
 /* Forget what was counted. */
-void helper_begin(struct helper *helper);
+void helper_begin(struct helper_shared *shared);
 
 /* In the child: the user @uid, whom the other process may have noted. */
 struct helper_user *helper_user(struct helper_shared *shared, uint32_t uid);
@@ -91,6 +91,9 @@ struct helper_user *helper_user(struct helper_shared *shared, uint32_t uid);
  */
 void helper_enter(struct helper_shared *shared, uint32_t pid);
 void helper_leave(struct helper_shared *shared);
+
+/* In the child: end with the other process. To be repeated after a change of the user. */
+void helper_bind(void);
 
 /* In the child: return whether processes of @user are to be left out for now. */
 bool helper_excludes(struct helper_user *user);

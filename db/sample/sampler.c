@@ -22,7 +22,9 @@
 #define LOOK_NS		NS_PER_S	/* between two looks for new servers, at least .. */
 #define LOOK_SHARE	100		/* .. and so many times what the last one took */
 #define LOOK_PART	4		/* of an interval, for a part of a look */
+#define AGAIN_NS	NS_PER_S	/* until a server is sampled again that could not be */
 #define SHARE_NS	(NS_PER_S / 4)	/* of a second, for the servers of one user, except root */
+#define USER_PART	2		/* of an interval, for a server, the same */
 #define SERVERS_OF_USER	64		/* except root */
 #define CLOCK_NS	(NS_PER_MS / 2)	/* by which two readings of clocks may differ */
 #define BATCH_BYTES	65536		/* of messages that are written at once */
@@ -53,6 +55,7 @@ struct sampled_server {
 	uint64_t last_ns;	/* CLOCK_MONOTONIC at the begin of the last sample; or 0 .. */
 	uint64_t before_ns;		/* .. and of the one before that */
 	uint64_t unsampled;
+	uint64_t again_ns;		/* when it is sampled again, if it could not be; or 0 */
 	bool refused;			/* its sessions cannot be sampled */
 };
 
@@ -199,9 +202,25 @@ static void sampled_end(struct sampler *s, struct sampled *one, const struct sam
 	s->status.statements++;
 	sampled_send(s, one, end_ns, error_ns, false);
 	one->active = false;
+	s->current->user->text_bytes -= one->len;
 	free(one->text);
 	one->text = NULL;
 	one->len = 0;
+}
+
+/* Keep the text, cut if all of the user's have become too long. */
+static void sampled_text(struct sampled *one, struct helper_user *user, const struct sample *now)
+{
+	size_t len = now->len;
+
+	if (user->text_bytes > PS_TEXT_BYTES && len > PS_TEXT_LEAST)
+		len = PS_TEXT_LEAST;
+	one->cut = now->cut || len < now->len;
+	one->text = now->text ? malloc(len + 1) : NULL;
+	one->len = one->text ? (uint32_t)len : 0;
+	if (one->text)
+		memcpy(one->text, now->text, len);
+	user->text_bytes += one->len;
 }
 
 /* A statement of @one was found. */
@@ -212,17 +231,15 @@ static void sampled_begin(struct sampler *s, struct sampled *one, const struct s
 
 	if (!from && now->begin_ns)
 		from = now->begin_ns - (uint64_t)s->wall_ns;
-	one->start_error_ns = sampler_time(s, now->begin_ns, from ? from : to, to, &one->start_ns);
+	if (!from || from > to)
+		from = to;
+	one->start_error_ns = sampler_time(s, now->begin_ns, from, to, &one->start_ns);
 	one->active = true;
 	one->key = now->key;
 	one->begin_ns = now->begin_ns;
 	one->query_id = now->query_id;
 	one->who = *now->who;
-	one->cut = now->cut;
-	one->text = now->text ? malloc(now->len + 1) : NULL;
-	one->len = one->text ? (uint32_t)now->len : 0;
-	if (one->text)
-		memcpy(one->text, now->text, now->len);
+	sampled_text(one, s->current->user, now);
 }
 
 static struct sampled *sampled_new(struct sampled_server *server)
@@ -291,7 +308,9 @@ static struct sample_query sampler_query(struct sampler *s, struct sampled_serve
 		.engine = target->engine, .process = &server->process, .places = &target->places,
 		.lowest = target->lowest_vaddr, .text = s->text,
 		.text_bytes = s->config->text_bytes, .now_ns = s->begin_ns,
-		.unsampled = &server->unsampled, .arg = s, .wants = sampler_wants,
+		.unsampled = &server->unsampled, .sessions = &server->user->sessions,
+		.most = server->process.uid ? PS_USER_SESSIONS : PS_SESSIONS,
+		.arg = s, .wants = sampler_wants,
 		.changed = sampler_changed, .gone = sampler_gone,
 	};
 }
@@ -348,9 +367,13 @@ static bool server_sample(struct sampler *s, struct sampled_server *server)
 		s->status.late++;
 		return true;
 	}
+	if (begin_ns < server->again_ns)
+		return true;
 	helper_enter(s->config->shared, server->process.pid);
 	server->unsampled = 0;
 	s->begin_ns = query.now_ns = begin_ns;
+	query.deadline_ns = server->process.uid ? begin_ns + s->config->interval_ns / USER_PART :
+						  UINT64_MAX;
 	s->wall_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
 	err = server->file->ops->sample(server->file->state, server->state, &query);
 	helper_leave(s->config->shared);
@@ -360,6 +383,7 @@ static bool server_sample(struct sampler *s, struct sampled_server *server)
 		server->last_ns = begin_ns;
 	}
 	user->spent_ns += spent_since(s, &before);
+	server->again_ns = err == -EAGAIN ? begin_ns + AGAIN_NS : 0;
 	server->refused = err == -ENOTSUP || err == -EACCES || err == -EPERM;
 	if (err == -ENOTSUP)
 		files_report(&s->served.files, ERROR_NO_SAMPLES, err, server->process.exe);
@@ -593,6 +617,7 @@ void sampler_run(const struct sampler_config *config, int socket)
 	};
 
 	s.served.files.arg = &s;
+	helper_begin(config->shared);
 	sampler_hurry();
 	while (s.text && s.batch && !s.failed) {
 		if (sampler_wait(&s) && !sampler_answer(&s))

@@ -6,13 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "db/discover/describe.h"
 #include "db/discover/servers.h"
 #include "db/sample/helper.h"
 #include "db/sample/message.h"
 #include "db/sample/sampler.h"
 #include "host/child.h"
+#include "host/clock.h"
 
+#define RESTART_NS	NS_PER_S	/* a child that ends so soon is not replaced */
 #define SERVERS_MOST	65536	/* numbers of servers from one child */
 
 struct sampling {
@@ -24,7 +27,9 @@ struct sampling {
 	const struct server **server;	/* by number, of ->servers; owned */
 	size_t nservers;
 	char *text;			/* of ->config.text_bytes */
-	bool finished;			/* there are no further samples */
+	bool finished;			/* there are no further samples .. */
+	bool failed;			/* .. as no child can take them */
+	uint64_t begun_ns;		/* CLOCK_MONOTONIC, when the child was started */
 	bool ready, answered;		/* SAMPLE_READY, or SAMPLE_DONE, was received */
 	int error_code;			/* of the former, .. */
 	struct error *error;		/* .. which goes here, or NULL */
@@ -198,24 +203,28 @@ static int sampling_begin(struct sampling *s)
 	s->status = (struct sample_status){ .statements = 0 };
 	s->nservers = 0;
 	s->ready = false;
+	s->begun_ns = clock_ns(CLOCK_MONOTONIC);
 	err = helper_start(&s->helper);
 	return err ? err : sampling_ask(s, SAMPLE_BEGIN);
 }
 
-/* The child was killed, or has ended: report why, and begin anew. */
+/* The child was killed, or has ended: report why, and begin anew, unless it does that soon. */
 static void sampling_restart(struct sampling *s, int err, uint32_t pid)
 {
 	struct error error = { .kind = ERROR_NONE };
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	helper_stop(&s->helper);
 	if (err == -ETIMEDOUT) {
+		s->before.late += HELPER_MS * NS_PER_MS / s->config.interval_ns;
 		s->config.stalled(s->config.arg, pid, helper_uid_of(&s->helper, pid));
 	} else {
 		error_set(&error, ERROR_READER, err, NULL, NULL);
 		s->config.error(s->config.arg, &error);
+		s->failed = now_ns - s->begun_ns < RESTART_NS;
 	}
-	if (err != -ETIMEDOUT || s->finished || sampling_begin(s))
-		s->finished = true;
+	if (!s->finished && !s->failed)
+		s->failed = sampling_begin(s);
 }
 
 int sampling_start(struct sampling *s, struct error *error)
@@ -242,28 +251,31 @@ int sampling_fd(const struct sampling *s)
 	return s->helper.child ? s->helper.socket : -EAGAIN;
 }
 
-bool sampling_drain(struct sampling *s)
+/* Take messages until that of the last sample, if that was asked for, else those that are there. */
+static int sampling_take(struct sampling *s, bool *any, uint32_t *pid)
 {
 	struct pollfd message = { .fd = s->helper.socket, .events = POLLIN };
-	bool any = false;
-	uint32_t pid = 0;
 	int err = 0;
 
-	if (!s->helper.child)
-		return false;
-	while (!err && poll(&message, 1, 0) > 0) {
-		err = sampling_message(s, &pid);
-		any |= !err;
+	while (!err && ((s->finished && !s->answered) || poll(&message, 1, 0) > 0)) {
+		err = sampling_message(s, pid);
+		*any |= !err;
 	}
-	if (!err)
-		err = helper_watch(&s->helper, &pid);
-	if (err)
-		sampling_restart(s, err, pid);
-	return any;
+	return err ? err : helper_watch(&s->helper, pid);
 }
 
-/* Ask for what runs, and wait for the answer. */
-static void sampling_answer(struct sampling *s, enum sample_request request)
+int sampling_drain(struct sampling *s)
+{
+	bool any = false;
+	uint32_t pid = 0;
+	int err = s->helper.child ? sampling_take(s, &any, &pid) : 0;
+
+	if (err)
+		sampling_restart(s, err, pid);
+	return s->failed ? -ECHILD : any;
+}
+
+void sampling_running(struct sampling *s)
 {
 	uint32_t pid = 0;
 	int err;
@@ -271,22 +283,17 @@ static void sampling_answer(struct sampling *s, enum sample_request request)
 	if (!s->helper.child)
 		return;
 	s->answered = false;
-	err = sampling_ask(s, request);
+	err = sampling_ask(s, SAMPLE_RUNNING);
 	while (!err && !s->answered)
 		err = sampling_message(s, &pid);
 	if (err)
 		sampling_restart(s, err, pid);
 }
 
-void sampling_running(struct sampling *s)
-{
-	sampling_answer(s, SAMPLE_RUNNING);
-}
-
 void sampling_finish(struct sampling *s)
 {
-	sampling_answer(s, SAMPLE_FINISH);
 	s->finished = true;
+	s->answered = !s->helper.child || sampling_ask(s, SAMPLE_FINISH);
 }
 
 ssize_t sampling_histogram(const struct sampling *s, struct histogram_row **rows)

@@ -44,14 +44,15 @@ int sampling_fd(const struct sampling *sampling);
 
 /*
  * Give the statements that have ended to the sink, and look after the child: to be called at least
- * every HELPER_MS. Return whether there was any.
+ * every HELPER_MS. Return 1: there were some, 0: none; or -ECHILD: there will be no further ones,
+ * as was reported.
  */
-bool sampling_drain(struct sampling *sampling);
+int sampling_drain(struct sampling *sampling);
 
 /* Give the statements that run to the sink. */
 void sampling_running(struct sampling *sampling);
 
-/* Take a last sample, and no further one. */
+/* Have a last sample taken, and no further one; sampling_drain() then waits for it. */
 void sampling_finish(struct sampling *sampling);
 
 /* As tracer_histogram(). */

@@ -13,6 +13,7 @@ import pytest
 
 from cluster import children, wait_for
 from commanded import as_user, reveal
+from containers import UNSHARE, needs_namespaces
 from mariadb import Maria
 from releases import Maria11, Mysql9
 from requirements import need_maria, need_root
@@ -262,3 +263,51 @@ def test_hostile_memory(logging, tmp_path):
     (("stat", "--sample", "10ms", "--wait", "cpu"), "cannot be combined with --wait"), (("locks", "--sample", "10ms"), "unknown option")])
 def test_refused(args, words):
     refused(run(*args), words, status=2)
+
+
+def test_pid_namespace(clusters):
+    """The server numbers its processes in another way than this host."""
+    need_root()
+    needs_namespaces()
+    server = clusters(wrap=UNSHARE)
+    with sampled("-p", server.pid) as tool:
+        with server.connect() as one, server.connect() as two:
+            for i in range(3):
+                one.execute(f"select pg_sleep(0.05), 'one {i}'")
+                two.execute(f"select pg_sleep(0.05), 'two {i}'")
+            time.sleep(0.05)
+            inside = server.backends()
+        assert tool.stop() == 0, tool.said()
+    texts = [one["query"].split("'")[1] for one in tool.statements]
+    assert set(texts) >= {"one 1", "one 2", "two 1", "two 2"}, (texts, tool.said())
+    assert {one["pid"] for one in tool.statements} <= set(inside), (inside, tool.stdout)
+
+
+def test_child_is_killed(logging):
+    """Another one samples on, and it is said; without any that lives, the end is a failure."""
+    with sampled("-p", logging.pid) as tool, logging.connect() as one:
+        time.sleep(1.1)
+        (child,) = children(tool.pid)
+        os.kill(child, 9)
+        tool.wait_for(lambda t: "has ended" in t.stderr, what="the message")
+        wait_for(lambda: children(tool.pid) and children(tool.pid) != [child], what="another child")
+        one.execute("select pg_sleep(0.1), 'after'")
+        time.sleep(0.05)
+        assert [s["query"] for s in tool.statements] == ["select pg_sleep(0.1), 'after'"], tool.said()
+        (child,) = children(tool.pid)
+        os.kill(child, 9)
+        assert tool.wait() in (0, 1)
+    assert tool.stderr.count("session-reader: the process that reads sessions cannot be started, or has ended") >= 2, tool.stderr
+
+
+def test_many_short_connections(logging):
+    """A session that is new at each sample; the long statements of those are all there."""
+    def work(i, note):
+        for n in range(10):
+            with logging.connect() as one:
+                note(f"select pg_sleep(0.05), '{i} {n}'", one.execute)
+
+    with sampled("-p", logging.pid) as tool:
+        took = Workers(4, work).run()
+        assert tool.stop() == 0, tool.said()
+    assert sorted(one["query"] for one in tool.statements if "pg_sleep" in one["query"]) == sorted(took), tool.said()
