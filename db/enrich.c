@@ -155,6 +155,7 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	struct target *target = enrich_target(e, event->session.target_id);
 	struct who memory = { .user = "" };
 	struct target_trust unknown = { .verdict = TRUST_UNKNOWN }, *trust = &unknown;
+	char host[sizeof(event->host)], port[sizeof(event->port)];
 	uint32_t tid = event->session.tid, uid;
 	struct identity_entry *entry;
 	bool titled = true, has_uid;
@@ -163,7 +164,9 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 		 event->user);
 	snprintf(memory.database, sizeof(memory.database), "%.*s",
 		 (int)sizeof(event->database) - 1, event->database);
-	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
+	snprintf(host, sizeof(host), "%.*s", (int)sizeof(event->host) - 1, event->host);
+	snprintf(port, sizeof(port), "%.*s", (int)sizeof(event->port) - 1, event->port);
+	target->engine->client(host, port, memory.client, sizeof(memory.client));
 	has_uid = owners_uid(e->config.runtime->owners, event->session.head.owner, &uid);
 	if (has_uid)
 		trust = enrich_trust_of(target, uid);
