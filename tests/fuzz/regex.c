@@ -6,14 +6,23 @@
 #include "sql/regex.h"
 #include "tests/fuzz/fuzz.h"
 
+/* Return whether a range from @low to @high has some letters, and not as they are in both cases. */
+static bool is_mixed(char low, char high)
+{
+	return high >= 'A' && low <= 'z' &&
+	       !(low >= 'A' && high <= 'Z') && !(low >= 'a' && high <= 'z');
+}
+
 /*
  * Return whether POSIX defines @source: no collating elements, only special characters escaped, no
- * repetitions of repetitions, of which glibc copies what they repeat.
+ * repetitions of repetitions, of which glibc copies what they repeat, and no ranges of which one end
+ * alone is a letter, or both are in different cases.
  */
 static bool is_plain(const char *source)
 {
 	for (const char *p = source; *p; p++) {
 		if ((unsigned char)*p >= 0x80 || (*p == '[' && p[1] && strchr(".=", p[1])) ||
+		    (*p == '-' && p > source && p[1] && is_mixed(p[-1], p[1])) ||
 		    (strchr("*+?}", *p) && p[1] && strchr("*+?{", p[1])) ||
 		    (*p == '\\' && !(p[1] && strchr(".[]\\*+?{}()|^$/", p[1]))))
 			return false;
