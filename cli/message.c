@@ -41,7 +41,7 @@ static const struct message_words message_rows[] = {
 	[ERROR_STREAM] = { "event buffer", "cannot be mapped", DOCTOR, true, false },
 	[ERROR_READER] = { "session-reader",
 			   "the process that reads sessions cannot be started, or has ended",
-			   "see dmesg for the OOM killer, and try again", true, false },
+			   "see ulimit -u, ulimit -n, and dmesg for the OOM killer", false, false },
 	[ERROR_WAIT] = { "signals and timers", "cannot be waited for", DOCTOR, true, false },
 	[ERROR_PROC] = { "/proc", "cannot be read",
 			 "mount that of dbslower's PID namespace: mount -t proc proc /proc",

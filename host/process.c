@@ -384,6 +384,18 @@ bool process_is_loading(const struct process *process)
 	return is_loader(process->exe) && !*process->mapping;
 }
 
+int process_uid(uint32_t pid, uint32_t *uid)
+{
+	char status[2048];
+	ssize_t n = process_read_file(pid, "status", status, sizeof(status) - 1);
+
+	if (n < 0)
+		return (int)n;
+	status[n] = '\0';
+	*uid = process_status_number(status, "\nUid:");
+	return 0;
+}
+
 int process_read(uint32_t pid, bool (*is_program)(const char *name), struct process *process)
 {
 	struct program program;

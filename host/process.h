@@ -61,6 +61,12 @@ struct process {
  */
 int process_read(uint32_t pid, bool (*is_program)(const char *name), struct process *process);
 
+/*
+ * Store the user of process @pid in *@uid, without access to its memory or files. Return 0 or
+ * -errno.
+ */
+int process_uid(uint32_t pid, uint32_t *uid);
+
 /* Return whether it is a dynamic loader that has not mapped a known program (yet). */
 bool process_is_loading(const struct process *process);
 

@@ -534,6 +534,17 @@ static int server_words(const struct reader *r, uint64_t words[MANAGER_WORDS])
 	return 0;
 }
 
+/* Return whether the list server_threads, which is @words, points to itself. */
+static bool server_is_empty(const struct reader *r, const uint64_t *words)
+{
+	uint64_t list = r->ps->threads + r->memory.slide;
+
+	for (size_t i = 0; i < LIST_WORDS; i++)
+		if (words[i] - list < LIST_WORDS * sizeof(*words))
+			return true;
+	return false;
+}
+
 /*
  * List the THDs if some may have been added, and otherwise now and then. Return 0; -EAGAIN: they
  * change too fast, those that are known may be there; or -ESRCH: the server has ended.
@@ -542,7 +553,7 @@ static int server_list(struct mysql_server *server, const struct reader *r,
 		       const struct sample_query *query)
 {
 	uint64_t words[MANAGER_WORDS];
-	size_t n = 0;
+	size_t n = 0, unique = 0;
 	int err = server_words(r, words);
 
 	if (err || (query->now_ns < server->listed_ns + LIST_NS &&
@@ -558,11 +569,17 @@ static int server_list(struct mysql_server *server, const struct reader *r,
 	server->listed_ns = query->now_ns;
 	if (err)
 		return err;
+	if (!n && r->ps->threads && !server_is_empty(r, words))
+		return -EAGAIN;
+	qsort(server->thds, n, sizeof(*server->thds), compare_addresses);
+	for (size_t i = 0; i < n; i++)
+		if (!i || server->thds[i] != server->thds[i - 1])
+			server->thds[unique++] = server->thds[i];
+	n = unique;
 	*query->sessions -= server->n;
 	if (*query->sessions + n > query->most)
 		n = query->most > *query->sessions ? query->most - *query->sessions : 0;
 	*query->sessions += n;
-	qsort(server->thds, n, sizeof(*server->thds), compare_addresses);
 	server_merge(server, query, n);
 	memcpy(server->words, words, sizeof(words));
 	return 0;

@@ -121,7 +121,7 @@ static int array_open(const struct sampling *s, uint64_t address)
 {
 	struct postgres_server *server = s->server;
 	size_t taken = *s->query->sessions, most = s->query->most, below, count;
-	int64_t text_bytes, stride = array_stride(&server->memory, address, &text_bytes);
+	int64_t text_bytes = 0, stride = array_stride(&server->memory, address, &text_bytes);
 
 	if (!stride || taken >= most)
 		return -EAGAIN;
@@ -266,13 +266,15 @@ static int array_find(const struct sampling *s)
 {
 	struct postgres_server *server = s->server;
 	struct process_memory memory;
+	struct process child;
 	int err = -EAGAIN;
 
 	children_find(s);
 	for (size_t i = 0; err && i < server->nchildren && i < CHILDREN_TRIES; i++) {
 		uint64_t address;
 
-		if (process_memory_open(server->children[i].pid, &memory))
+		if (!is_child(s, server->children[i].pid, &child) ||
+		    process_memory_open(child.pid, &memory))
 			continue;
 		memory.slide = server->memory.slide;
 		if (!process_memory_variable(&memory, s->ps->entry, &address, sizeof(address)) &&

@@ -32,7 +32,8 @@ static void scan_send(struct scan *scan, enum ps_kind kind, const void *data, si
 		       !child_write(scan->socket, data, size) ||
 		       !child_write(scan->socket, more, len);
 	if (scan->of)
-		helper_enter(scan->served.shared, scan->of->process->pid);
+		helper_enter(scan->served.shared, scan->of->process->pid,
+			     scan->of->process->uid);
 }
 
 static void scan_error(void *arg, const struct error *error)

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "host/child.h"
 #include "host/clock.h"
 #include "host/process.h"
@@ -52,7 +54,7 @@ int helper_start(struct helper *helper)
 	if (helper->child)
 		return 0;
 	helper->shared->pid = 0;
-	helper->seen_pid = 0;
+	helper->seen_section = 0;
 	helper->child = child_start(helper->name, helper_run, helper, &helper->socket);
 	return helper->child ? 0 : -EAGAIN;
 }
@@ -71,28 +73,40 @@ static bool child_runs(pid_t child)
 	return end && !strncmp(end, ") R", 3);
 }
 
-/* Return the CPU time of @child, or 0: it has ended, or the kernel does not tell. */
-static uint64_t child_cpu_ns(pid_t child)
+/* Set what @child has run so far, and waited for a CPU, in ns. Return false: it is not known. */
+static bool child_times(pid_t child, uint64_t *ns)
 {
-	clockid_t clock;
+	char text[96], *second;
+	ssize_t n = process_read_file((uint32_t)child, "schedstat", text, sizeof(text) - 1);
 
-	return clock_getcpuclockid(child, &clock) ? 0 : clock_ns(clock);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	*ns = strtoull(text, &second, 10);
+	*ns += strtoull(second, NULL, 10);
+	return *second == ' ';
 }
 
-/* Return whether the child has waited for as long as is permitted while it read a process. */
+/*
+ * Return whether the child has waited for as long as is permitted while it read a process: for
+ * something else than a CPU.
+ */
 static bool helper_waits(struct helper *helper)
 {
-	uint32_t pid = __atomic_load_n(&helper->shared->pid, __ATOMIC_ACQUIRE);
-	uint64_t cpu_ns = pid ? child_cpu_ns(helper->child) : 0;
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct helper_shared *shared = helper->shared;
+	uint32_t section = __atomic_load_n(&shared->section, __ATOMIC_ACQUIRE);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = 0;
+	bool known;
 
-	if (!pid || pid != helper->seen_pid || cpu_ns != helper->seen_cpu_ns) {
-		helper->seen_pid = pid;
-		helper->seen_cpu_ns = cpu_ns;
-		helper->seen_ns = now_ns;
+	if (!__atomic_load_n(&shared->pid, __ATOMIC_ACQUIRE))
+		section = 0;
+	known = section && child_times(helper->child, &ns);
+	if (!section || section != helper->seen_section || (!known && child_runs(helper->child))) {
+		helper->seen_section = section;
+		helper->seen_ns = now_ns - ns;
 		return false;
 	}
-	return now_ns - helper->seen_ns >= HELPER_MS * 1000000u && !child_runs(helper->child);
+	return now_ns - ns - helper->seen_ns >= HELPER_MS * NS_PER_MS;
 }
 
 /* Return whether the child ends. Where a read cannot be killed, it does when that ends. */
@@ -108,56 +122,54 @@ static bool helper_reap(pid_t child)
 	return false;
 }
 
-/* Return the user of process @pid; false if it is gone. */
-static bool process_user(uint32_t pid, uint32_t *uid)
-{
-	char status[2048];
-	ssize_t n = process_read_file(pid, "status", status, sizeof(status) - 1);
-
-	if (n <= 0)
-		return false;
-	status[n] = '\0';
-	*uid = process_status_number(status, "\nUid:");
-	return true;
-}
-
 int helper_watch(struct helper *helper, uint32_t *pid)
 {
+	struct helper_shared *shared = helper->shared;
 	struct helper_user *user;
 	bool ended;
-	uint32_t uid;
 
 	if (!helper->child || !helper_waits(helper))
 		return 0;
-	*pid = helper->seen_pid;
+	*pid = shared->pid;
 	kill(helper->child, SIGKILL);
 	close(helper->socket);
 	ended = helper_reap(helper->child);
 	helper->child = 0;
-	if (process_user(*pid, &uid)) {
-		user = helper_user(helper->shared, uid);
-		user->stalled = true;
-		user->pid = *pid;
-		user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + (RETRY_NS << user->stalls) :
-					 UINT64_MAX;
-		user->stalls += user->stalls < RETRIES;
-	}
+	helper->stuck += !ended;
+	user = helper_user(shared, shared->uid);
+	user->stalled = true;
+	user->pid = *pid;
+	user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + (RETRY_NS << user->stalls) :
+				 UINT64_MAX;
+	user->stalls += user->stalls < RETRIES;
 	return -ETIMEDOUT;
 }
 
 int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid)
 {
 	struct pollfd message = { .fd = helper->socket, .events = POLLIN };
-	int err = 0;
+	char *to = data;
+	ssize_t n;
+	int err;
 
-	while (!err && poll(&message, 1, LOOK_MS) <= 0)
-		err = helper_watch(helper, pid);
-	if (err)
-		return err;
-	if (child_read(helper->socket, data, size))
-		return 0;
-	helper_stop(helper);
-	return -ECHILD;
+	/* A message may come in parts, between which the child reads processes. */
+	for (; size; to += n, size -= (size_t)n) {
+		while (poll(&message, 1, LOOK_MS) <= 0) {
+			err = helper_watch(helper, pid);
+			if (err)
+				return err;
+			if (helper->until_ns && clock_ns(CLOCK_MONOTONIC) > helper->until_ns) {
+				helper_stop(helper);
+				return -ECHILD;
+			}
+		}
+		n = read(helper->socket, to, size);
+		if (n <= 0) {
+			helper_stop(helper);
+			return -ECHILD;
+		}
+	}
+	return 0;
 }
 
 uint32_t helper_uid_of(const struct helper *helper, uint32_t pid)
@@ -194,8 +206,10 @@ struct helper_user *helper_user(struct helper_shared *shared, uint32_t uid)
 	return user;
 }
 
-void helper_enter(struct helper_shared *shared, uint32_t pid)
+void helper_enter(struct helper_shared *shared, uint32_t pid, uint32_t uid)
 {
+	shared->uid = uid;
+	__atomic_store_n(&shared->section, shared->section + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&shared->pid, pid, __ATOMIC_RELEASE);
 }
 

@@ -37,7 +37,8 @@ struct helper_user {
 
 /* What outlives the child. */
 struct helper_shared {
-	uint32_t pid;		/* of the process that is read; 0: none */
+	uint32_t pid, uid;	/* of the process that is read, and of its user; 0: none */
+	uint32_t section;	/* number of times that one was begun to be read */
 	size_t matches;		/* processes of servers that were found and selected */
 	size_t sessions;	/* of all users */
 	size_t more;		/* that there was no room or time for */
@@ -54,8 +55,10 @@ struct helper {
 	pid_t child;		/* 0: none */
 	int socket;
 	/* How far it was when last looked at. */
-	uint32_t seen_pid;
-	uint64_t seen_cpu_ns, seen_ns;
+	uint32_t seen_section;
+	uint64_t seen_ns;	/* CLOCK_MONOTONIC, less what the child ran, or waited for a CPU */
+	uint64_t until_ns;	/* CLOCK_MONOTONIC: a child that is silent is ended; 0: never */
+	unsigned int stuck;	/* children that SIGKILL did not end */
 };
 
 /* Prepare what is set in @helper: ->name, ->run and ->arg. Return 0 or -ENOMEM. */
@@ -86,10 +89,10 @@ void helper_begin(struct helper_shared *shared);
 struct helper_user *helper_user(struct helper_shared *shared, uint32_t uid);
 
 /*
- * In the child: from helper_enter() on, it may be killed for a read of process @pid, until
- * helper_leave().
+ * In the child: from helper_enter() on, it may be killed for a read of process @pid of user @uid,
+ * until helper_leave().
  */
-void helper_enter(struct helper_shared *shared, uint32_t pid);
+void helper_enter(struct helper_shared *shared, uint32_t pid, uint32_t uid);
 void helper_leave(struct helper_shared *shared);
 
 /* In the child: end with the other process. To be repeated after a change of the user. */

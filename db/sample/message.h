@@ -33,7 +33,6 @@ struct sample_statement {
 };
 
 struct sample_status {
-	uint64_t statements;		/* that ended */
 	uint64_t samples, late;		/* of these came later than the interval */
 	uint64_t unsampled;		/* sessions that hid what they did at the last sample */
 };

@@ -85,7 +85,7 @@ struct sampler {
 /* Write the messages. The child may be killed only while it reads a process. */
 static void sampler_flush(struct sampler *s)
 {
-	uint32_t pid = s->config->shared->pid;
+	uint32_t pid = s->config->shared->pid, uid = s->config->shared->uid;
 
 	if (!s->batched || s->failed)
 		return;
@@ -93,7 +93,7 @@ static void sampler_flush(struct sampler *s)
 	s->failed = !child_write(s->socket, s->batch, s->batched);
 	s->batched = 0;
 	if (pid)
-		helper_enter(s->config->shared, pid);
+		helper_enter(s->config->shared, pid, uid);
 }
 
 /* Add @size bytes to the messages. */
@@ -199,7 +199,6 @@ static void sampled_end(struct sampler *s, struct sampled *one, const struct sam
 	}
 	if (same)
 		one->query_id = next->query_id;
-	s->status.statements++;
 	sampled_send(s, one, end_ns, error_ns, false);
 	one->active = false;
 	s->current->user->text_bytes -= one->len;
@@ -231,7 +230,7 @@ static void sampled_begin(struct sampler *s, struct sampled *one, const struct s
 
 	if (!from && now->begin_ns)
 		from = now->begin_ns - (uint64_t)s->wall_ns;
-	if (!from || from > to)
+	if (!from || from > to || (int64_t)from < 0)
 		from = to;
 	one->start_error_ns = sampler_time(s, now->begin_ns, from, to, &one->start_ns);
 	one->active = true;
@@ -369,7 +368,9 @@ static bool server_sample(struct sampler *s, struct sampled_server *server)
 	}
 	if (begin_ns < server->again_ns)
 		return true;
-	helper_enter(s->config->shared, server->process.pid);
+	/* What is sent is not to be lost with a read that does not end. */
+	sampler_flush(s);
+	helper_enter(s->config->shared, server->process.pid, server->process.uid);
 	server->unsampled = 0;
 	s->begin_ns = query.now_ns = begin_ns;
 	query.deadline_ns = server->process.uid ? begin_ns + s->config->interval_ns / USER_PART :
@@ -458,7 +459,9 @@ static int sampler_process(void *arg, const struct served_process *of)
 
 	/* With -p, the main process may not be selected. */
 	if (!process_is_main(of->process, engine_is_executable) &&
-	    process_read(of->process->ppid, engine_is_executable, &main))
+	    (process_read(of->process->ppid, engine_is_executable, &main) ||
+	     main.uid != of->process->uid ||
+	     !process_file_same(&main.file, &of->process->file)))
 		return 0;
 	if (!sampler_find(s, &main))
 		sampler_add(s, of, &main);
@@ -493,6 +496,13 @@ static void sampler_status(struct sampler *s, enum sample_kind kind)
 	sampler_send(s, kind, &s->status, sizeof(s->status));
 }
 
+/* A new second: what a user has spent beyond its share counts for this one. */
+static void sampler_pay(struct helper_user *user)
+{
+	user->spent_ns -= user->spent_ns < SHARE_NS ? user->spent_ns : SHARE_NS;
+	user->left_out = 0;
+}
+
 /* What is done once a second: users' shares begin anew. */
 static void sampler_second(struct sampler *s, uint64_t now_ns)
 {
@@ -502,7 +512,7 @@ static void sampler_second(struct sampler *s, uint64_t now_ns)
 		return;
 	s->second_ns = now_ns + NS_PER_S;
 	for (size_t i = 0; i < shared->nusers; i++)
-		shared->users[i].spent_ns = shared->users[i].left_out = 0;
+		sampler_pay(&shared->users[i]);
 	sampler_status(s, SAMPLE_STATUS);
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/base.h"
 #include "db/discover/describe.h"
-#include "db/discover/servers.h"
 #include "db/sample/helper.h"
 #include "db/sample/message.h"
 #include "db/sample/sampler.h"
@@ -16,16 +15,21 @@
 #include "host/clock.h"
 
 #define RESTART_NS	NS_PER_S	/* a child that ends so soon is not replaced */
-#define SERVERS_MOST	65536	/* numbers of servers from one child */
+#define STUCK_MOST	64		/* children that SIGKILL does not end */
+#define STALLS_MOST	16		/* at the start */
+#define ANSWER_NS	(5 * NS_PER_S)	/* to wait for an answer */
+#define SERVERS_MOST	1024	/* of one user, except root; of others nothing is reported */
 
 struct sampling {
 	struct sampling_config config;
 	struct helper helper;
 	struct sink sink;
 	struct owners *owners;		/* of the sink; owned */
-	struct servers servers;
-	const struct server **server;	/* by number, of ->servers; owned */
+	struct server **kept;		/* all servers; owned */
+	size_t nkept;
+	const struct server **server;	/* those of the child, of ->kept, or NULL; owned */
 	size_t nservers;
+	uint64_t statements;		/* that ended */
 	char *text;			/* of ->config.text_bytes */
 	bool finished;			/* there are no further samples .. */
 	bool failed;			/* .. as no child can take them */
@@ -84,27 +88,46 @@ static void sampling_report(const struct sampling *s, const struct server *serve
 	s->config.server(s->config.arg, &info);
 }
 
+/* Keep @server, and report it if it is a new one. Return it, or NULL: its user has too many. */
+static const struct server *sampling_keep(struct sampling *s, const struct server *server)
+{
+	struct server **more;
+	size_t same = 0;
+
+	for (size_t i = 0; i < s->nkept; i++) {
+		if (!memcmp(s->kept[i], server, sizeof(*server)))
+			return s->kept[i];
+		same += s->kept[i]->uid == server->uid;
+	}
+	if (server->uid && same >= SERVERS_MOST)
+		return NULL;
+	more = realloc(s->kept, (s->nkept + 1) * sizeof(struct server *));
+	if (!more)
+		return NULL;
+	s->kept = more;
+	more[s->nkept] = malloc(sizeof(*server));
+	if (!more[s->nkept])
+		return NULL;
+	*more[s->nkept] = *server;
+	sampling_report(s, server);
+	return s->kept[s->nkept++];
+}
+
 static int sampling_server(struct sampling *s, uint32_t *pid)
 {
 	struct sample_server message;
 	const struct server **more;
-	size_t before = s->servers.count;
 	int err = sampling_part(s, &message, sizeof(message), pid);
 
 	if (err)
 		return err;
-	if (message.number != s->nservers || s->nservers == SERVERS_MOST)
+	if (message.number != s->nservers)
 		return -ECHILD;
 	more = realloc(s->server, (s->nservers + 1) * sizeof(const struct server *));
 	if (!more)
 		return -ENOMEM;
 	s->server = more;
-	more[s->nservers] = servers_keep(&s->servers, message.server.uid, &message.server);
-	if (!more[s->nservers])
-		return -ENOMEM;
-	if (s->servers.count > before)
-		sampling_report(s, more[s->nservers]);
-	s->nservers++;
+	more[s->nservers++] = sampling_keep(s, &message.server);
 	return 0;
 }
 
@@ -129,6 +152,9 @@ static int sampling_statement(struct sampling *s, uint32_t *pid)
 		.text_len = one.len, .truncated = one.cut,
 		.has_query_bytes = one.has_text && !one.cut, .query_bytes = one.len,
 	};
+	if (!statement.server)
+		return 0;
+	s->statements += !statement.running;
 	sink_statement(&s->sink, &statement, 0);
 	return 0;
 }
@@ -197,10 +223,9 @@ static int sampling_begin(struct sampling *s)
 {
 	int err;
 
-	s->before.statements += s->status.statements;
 	s->before.samples += s->status.samples;
 	s->before.late += s->status.late;
-	s->status = (struct sample_status){ .statements = 0 };
+	s->status = (struct sample_status){ .samples = 0 };
 	s->nservers = 0;
 	s->ready = false;
 	s->begun_ns = clock_ns(CLOCK_MONOTONIC);
@@ -223,14 +248,19 @@ static void sampling_restart(struct sampling *s, int err, uint32_t pid)
 		s->config.error(s->config.arg, &error);
 		s->failed = now_ns - s->begun_ns < RESTART_NS;
 	}
+	s->failed |= s->helper.stuck > STUCK_MOST;
 	if (!s->finished && !s->failed)
 		s->failed = sampling_begin(s);
+	if (s->failed && err == -ETIMEDOUT) {
+		error_set(&error, ERROR_READER, -ECHILD, NULL, NULL);
+		s->config.error(s->config.arg, &error);
+	}
 }
 
 int sampling_start(struct sampling *s, struct error *error)
 {
 	uint32_t pid;
-	int err;
+	int err, stalls = 0;
 
 	do {
 		err = sampling_begin(s);
@@ -240,7 +270,7 @@ int sampling_start(struct sampling *s, struct error *error)
 		s->error = NULL;
 		if (err == -ETIMEDOUT)
 			s->config.stalled(s->config.arg, pid, helper_uid_of(&s->helper, pid));
-	} while (err == -ETIMEDOUT);
+	} while (err == -ETIMEDOUT && ++stalls < STALLS_MOST);
 	if (err)
 		return error_set(error, ERROR_READER, err, NULL, NULL);
 	return s->error_code;
@@ -283,9 +313,11 @@ void sampling_running(struct sampling *s)
 	if (!s->helper.child)
 		return;
 	s->answered = false;
+	s->helper.until_ns = clock_ns(CLOCK_MONOTONIC) + ANSWER_NS;
 	err = sampling_ask(s, SAMPLE_RUNNING);
 	while (!err && !s->answered)
 		err = sampling_message(s, &pid);
+	s->helper.until_ns = 0;
 	if (err)
 		sampling_restart(s, err, pid);
 }
@@ -293,6 +325,7 @@ void sampling_running(struct sampling *s)
 void sampling_finish(struct sampling *s)
 {
 	s->finished = true;
+	s->helper.until_ns = clock_ns(CLOCK_MONOTONIC) + ANSWER_NS;
 	s->answered = !s->helper.child || sampling_ask(s, SAMPLE_FINISH);
 }
 
@@ -304,7 +337,7 @@ ssize_t sampling_histogram(const struct sampling *s, struct histogram_row **rows
 void sampling_summary(const struct sampling *s, struct summary *summary)
 {
 	*summary = (struct summary){
-		.statements = s->before.statements + s->status.statements,
+		.statements = s->statements,
 		.unseen_ns = s->config.interval_ns,
 	};
 	memcpy(summary->lost, s->sink.lost, sizeof(summary->lost));
@@ -319,7 +352,9 @@ void sampling_close(struct sampling *s)
 		return;
 	helper_close(&s->helper);
 	sink_close(&s->sink);
-	servers_clear(&s->servers);
+	for (size_t i = 0; i < s->nkept; i++)
+		free(s->kept[i]);
+	free(s->kept);
 	free(s->server);
 	free(s->owners);
 	free(s->text);

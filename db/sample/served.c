@@ -86,6 +86,7 @@ static int pass_pid(void *arg, uint32_t pid)
 {
 	struct pass *pass = arg;
 	struct process process;
+	uint32_t uid;
 	int ret = 0;
 
 	if (pid <= pass->from)
@@ -93,7 +94,9 @@ static int pass_pid(void *arg, uint32_t pid)
 	if (pass->served->until_ns && clock_ns(CLOCK_MONOTONIC) >= pass->served->until_ns)
 		return 1;
 	pass->served->reached = pid;
-	helper_enter(pass->served->shared, pid);
+	if (process_uid(pid, &uid))
+		return 0;
+	helper_enter(pass->served->shared, pid, uid);
 	if (!process_read(pid, engine_is_executable, &process))
 		ret = pass_process(pass, &process) != 0;
 	helper_leave(pass->served->shared);

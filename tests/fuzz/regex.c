@@ -15,8 +15,8 @@ static bool is_mixed(char low, char high)
 
 /*
  * Return whether POSIX defines @source: no collating elements, only special characters escaped, no
- * repetitions of repetitions, of which glibc copies what they repeat, and no ranges of which one end
- * alone is a letter, or both are in different cases.
+ * repetitions of repetitions, of which glibc copies what they repeat, and no ranges with letters of
+ * which it would have to add the other case.
  */
 static bool is_plain(const char *source)
 {
