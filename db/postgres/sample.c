@@ -25,6 +25,7 @@
 #define NAME_BYTES	64		/* NAMEDATALEN */
 #define ARRAY_MOST	(24u << 20)	/* bytes, which are read for each sample */
 #define OPENS_MOST	64		/* new sessions in a sample */
+#define TEXT_BEGIN	256		/* bytes by which a longer text is recognized */
 #define DEADLINE_STEP	64		/* sessions between two looks at the clock */
 #define LIST_BYTES	(1u << 20)	/* of the PIDs of a server's children */
 #define CHILDREN_SHARE	20		/* times what it takes, until children are searched again */
@@ -355,6 +356,31 @@ static void session_close(const struct sample_query *query, struct entry_session
 	*session = (struct entry_session){ .pid = 0 };
 }
 
+/* Read at most ->text_bytes of a text at @address to the query's buffer. */
+static void text_read(const struct sampling *s, const struct process_memory *memory,
+		      uint64_t address, struct sample *sample)
+{
+	ssize_t n = address ? process_memory_read(memory, address, s->query->text,
+						  s->query->text_bytes) : 0;
+
+	sample->len = n > 0 ? strnlen(s->query->text, (size_t)n) : 0;
+	sample->cut = n > 0 && sample->len == (size_t)n;
+}
+
+/* Read the text from the backend's memory. Return whether it begins as the @len bytes of @begin. */
+static bool text_read_whole(const struct sampling *s, struct sample *sample, const char *begin,
+			    size_t len)
+{
+	struct process_memory memory;
+
+	if (process_memory_open(sample->who->pid, &memory))
+		return false;
+	memory.slide = s->server->memory.slide;
+	text_read(s, &memory, postgres_backend_pointer(&memory, s->ps->query), sample);
+	process_memory_close(&memory);
+	return sample->len >= len && !memcmp(s->query->text, begin, len);
+}
+
 /*
  * Read the text of element @i: that in the element, or the whole one if it was cut. Return whether
  * it is that of the statement in @sample.
@@ -363,29 +389,19 @@ static bool session_text(const struct sampling *s, size_t i, struct sample *samp
 {
 	const struct postgres_server *server = s->server;
 	const char *entry = server->entries + i * server->stride;
-	uint64_t address = server->array + i * server->stride, query;
-	struct process_memory memory;
+	uint64_t address = server->array + i * server->stride, text = load64(entry + ENTRY_TEXT);
+	char begin[TEXT_BEGIN];
 	uint32_t again;
-	ssize_t n = process_memory_read(&server->memory, load64(entry + ENTRY_TEXT),
-					s->query->text, s->query->text_bytes);
+	size_t len;
 
-	sample->len = n > 0 ? strnlen(s->query->text, (size_t)n) : 0;
-	sample->cut = n > 0 && sample->len == (size_t)n;
-	if (n > 0 && sample->len < (size_t)n &&
-	    postgres_entry_cuts(&server->memory, s->ps->locks.entry_size, sample->len)) {
+	text_read(s, &server->memory, text, sample);
+	len = sample->len < sizeof(begin) ? sample->len : sizeof(begin);
+	memcpy(begin, s->query->text, len);
+	if (len && !sample->cut &&
+	    postgres_entry_cuts(&server->memory, s->ps->locks.entry_size, sample->len) &&
+	    !text_read_whole(s, sample, begin, len)) {
+		text_read(s, &server->memory, text, sample);
 		sample->cut = true;
-		if (!process_memory_open(sample->who->pid, &memory)) {
-			memory.slide = server->memory.slide;
-			n = process_memory_variable(&memory, s->ps->query, &query,
-						    sizeof(query)) || !query ? 0 :
-			    process_memory_read(&memory, query, s->query->text,
-						s->query->text_bytes);
-			if (n > 0) {
-				sample->len = strnlen(s->query->text, (size_t)n);
-				sample->cut = sample->len == (size_t)n;
-			}
-			process_memory_close(&memory);
-		}
 	}
 	sample->text = sample->len ? s->query->text : NULL;
 	return bytes_read(&server->memory, address, &again, sizeof(again)) &&

@@ -18,6 +18,7 @@
 #include "host/clock.h"
 #include "host/process.h"
 
+#define HELPER_TOTAL_MS	1000		/* as HELPER_MS, with pauses, in one process */
 #define LOOK_MS		20		/* between looks at a child that is silent */
 #define REAP_MS		20		/* in which a killed child ends, unless it cannot */
 #define RETRY_NS	10000000000u	/* until a user's processes are read again, .. */
@@ -88,25 +89,33 @@ static bool child_times(pid_t child, uint64_t *ns)
 }
 
 /*
- * Return whether the child has waited for as long as is permitted while it read a process: for
- * something else than a CPU.
+ * Return whether the child has waited for as long as is permitted while it read a process, at once
+ * or in all. That it waits for a CPU does not count: the kernel tells how long when it has got one.
  */
 static bool helper_waits(struct helper *helper)
 {
 	struct helper_shared *shared = helper->shared;
 	uint32_t section = __atomic_load_n(&shared->section, __ATOMIC_ACQUIRE);
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = 0;
-	bool known;
 
 	if (!__atomic_load_n(&shared->pid, __ATOMIC_ACQUIRE))
 		section = 0;
-	known = section && child_times(helper->child, &ns);
-	if (!section || section != helper->seen_section || (!known && child_runs(helper->child))) {
+	if (section && !child_times(helper->child, &ns) && child_runs(helper->child))
+		section = 0;
+	if (!section || section != helper->seen_section) {
 		helper->seen_section = section;
-		helper->seen_ns = now_ns - ns;
+		helper->begin_ns = now_ns - ns;
+		helper->seen_run_ns = ns;
+		helper->seen_ns = now_ns;
 		return false;
 	}
-	return now_ns - ns - helper->seen_ns >= HELPER_MS * NS_PER_MS;
+	if (ns != helper->seen_run_ns) {
+		helper->seen_run_ns = ns;
+		helper->seen_ns = now_ns;
+	}
+	return (now_ns - helper->seen_ns >= HELPER_MS * NS_PER_MS ||
+		now_ns - ns - helper->begin_ns >= HELPER_TOTAL_MS * NS_PER_MS) &&
+	       !child_runs(helper->child);
 }
 
 /* Return whether the child ends. Where a read cannot be killed, it does when that ends. */

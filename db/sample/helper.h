@@ -56,7 +56,9 @@ struct helper {
 	int socket;
 	/* How far it was when last looked at. */
 	uint32_t seen_section;
-	uint64_t seen_ns;	/* CLOCK_MONOTONIC, less what the child ran, or waited for a CPU */
+	uint64_t begin_ns;	/* CLOCK_MONOTONIC, less what it ran, or waited for a CPU, before */
+	uint64_t seen_run_ns;	/* what that has been, and .. */
+	uint64_t seen_ns;	/* .. CLOCK_MONOTONIC, when it last changed */
 	uint64_t until_ns;	/* CLOCK_MONOTONIC: a child that is silent is ended; 0: never */
 	unsigned int stuck;	/* children that SIGKILL did not end */
 };

@@ -24,6 +24,7 @@ import bench_probes	# noqa: E402
 import bench_rate	# noqa: E402
 import bench_replay	# noqa: E402
 import bench_scale	# noqa: E402
+import bench_sample	# noqa: E402
 import bench_servers	# noqa: E402
 import bench_start	# noqa: E402
 from benching import ALL_CPUS, EMPTY, machine, pin	# noqa: E402
@@ -40,6 +41,7 @@ PARTS = {
     "commands": ("the self-test, and lists of probes", bench_commands.commands),
     "rate": ("the highest rate without a loss, and what is lost beyond it", bench_rate.rate),
     "replay": ("ten million recorded statements, printed by top", bench_replay.replay),
+    "sample": ("--sample, by sessions and interval", bench_sample.sample),
     "scale": ("10,000 connections; 500 probe sites", bench_scale.scale),
 }
 
