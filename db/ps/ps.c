@@ -150,15 +150,16 @@ static int reading_message(struct reading *reading, uint32_t *pid)
 	}
 }
 
-/* Remove the sessions of users that are left out. */
-static void reading_drop(struct reading *reading)
+/* Remove the sessions of users that are left out, and those of process @pid. */
+static void reading_drop(struct reading *reading, uint32_t pid)
 {
 	struct ps_list *list = reading->list;
 	struct helper_shared *shared = reading->ps->helper.shared;
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		if (helper_user(shared, list->session[i].server->uid)->stalled)
+		if (helper_user(shared, list->session[i].server->uid)->stalled ||
+		    list->session[i].who.pid == pid)
 			free(list->session[i].text);
 		else
 			list->session[n++] = list->session[i];
@@ -192,8 +193,12 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 	*list = (struct ps_list){ .session = NULL };
 	servers_clear(&ps->servers);
 	helper_begin(ps->helper.shared);
-	for (int i = 0; (err = reading_from(&reading, &from)) == -ETIMEDOUT && i < STALLS_MAX; i++)
-		reading_drop(&reading);
+	for (int i = 0; (err = reading_from(&reading, &from)) == -ETIMEDOUT && i < STALLS_MAX;
+	     i++) {
+		reading_drop(&reading, from);
+		/* Read it again, unless its user is left out. */
+		from -= helper_uid_of(&ps->helper, from) == UINT32_MAX;
+	}
 	if (err && err != -ETIMEDOUT) {
 		helper_stop(&ps->helper);
 		error_set(error, err == -ENOMEM ? ERROR_MEMORY : ERROR_READER, err, NULL, NULL);

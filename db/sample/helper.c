@@ -96,7 +96,7 @@ static bool helper_waits(struct helper *helper)
 {
 	struct helper_shared *shared = helper->shared;
 	uint32_t section = __atomic_load_n(&shared->section, __ATOMIC_ACQUIRE);
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = 0;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = 0, again;
 
 	if (!__atomic_load_n(&shared->pid, __ATOMIC_ACQUIRE))
 		section = 0;
@@ -113,9 +113,12 @@ static bool helper_waits(struct helper *helper)
 		helper->seen_run_ns = ns;
 		helper->seen_ns = now_ns;
 	}
-	return (now_ns - helper->seen_ns >= HELPER_MS * NS_PER_MS ||
-		now_ns - ns - helper->begin_ns >= HELPER_TOTAL_MS * NS_PER_MS) &&
-	       !child_runs(helper->child);
+	if ((now_ns - helper->seen_ns < HELPER_MS * NS_PER_MS &&
+	     now_ns - ns - helper->begin_ns < HELPER_TOTAL_MS * NS_PER_MS) ||
+	    child_runs(helper->child))
+		return false;
+	/* It may have got a CPU since the first look, and wait only now. */
+	return !child_times(helper->child, &again) || again == ns;
 }
 
 /* Return whether the child ends. Where a read cannot be killed, it does when that ends. */
@@ -146,9 +149,10 @@ int helper_watch(struct helper *helper, uint32_t *pid)
 	helper->child = 0;
 	helper->stuck += !ended;
 	user = helper_user(shared, shared->uid);
-	user->stalled = true;
 	user->pid = *pid;
-	user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + (RETRY_NS << user->stalls) :
+	/* The first time it may be the host that is busy, with whoever has a lock of the memory. */
+	user->stalled = !ended || user->stalls;
+	user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + (RETRY_NS << user->stalls) / 2 :
 				 UINT64_MAX;
 	user->stalls += user->stalls < RETRIES;
 	return -ETIMEDOUT;

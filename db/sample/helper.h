@@ -71,7 +71,8 @@ int helper_start(struct helper *helper);
 
 /*
  * Look after the child. Return 0; or -ETIMEDOUT: it was killed, as its read of a process, whose
- * PID is in *@pid, does not end; that process's user is left out from now on.
+ * PID is in *@pid, does not end; that process's user is left out from now on, but for the first
+ * time, unless the child still waits: see helper_uid_of().
  */
 int helper_watch(struct helper *helper, uint32_t *pid);
 

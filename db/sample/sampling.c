@@ -233,6 +233,15 @@ static int sampling_begin(struct sampling *s)
 	return err ? err : sampling_ask(s, SAMPLE_BEGIN);
 }
 
+/* Report that process @pid did not answer, if its user is left out therefore. */
+static void sampling_stalled(struct sampling *s, uint32_t pid)
+{
+	uint32_t uid = helper_uid_of(&s->helper, pid);
+
+	if (uid != UINT32_MAX)
+		s->config.stalled(s->config.arg, pid, uid);
+}
+
 /* The child was killed, or has ended: report why, and begin anew, unless it does that soon. */
 static void sampling_restart(struct sampling *s, int err, uint32_t pid)
 {
@@ -242,7 +251,7 @@ static void sampling_restart(struct sampling *s, int err, uint32_t pid)
 	helper_stop(&s->helper);
 	if (err == -ETIMEDOUT) {
 		s->before.late += HELPER_MS * NS_PER_MS / s->config.interval_ns;
-		s->config.stalled(s->config.arg, pid, helper_uid_of(&s->helper, pid));
+		sampling_stalled(s, pid);
 	} else {
 		error_set(&error, ERROR_READER, err, NULL, NULL);
 		s->config.error(s->config.arg, &error);
@@ -269,7 +278,7 @@ int sampling_start(struct sampling *s, struct error *error)
 			err = sampling_message(s, &pid);
 		s->error = NULL;
 		if (err == -ETIMEDOUT)
-			s->config.stalled(s->config.arg, pid, helper_uid_of(&s->helper, pid));
+			sampling_stalled(s, pid);
 	} while (err == -ETIMEDOUT && ++stalls < STALLS_MOST);
 	if (err)
 		return error_set(error, ERROR_READER, err, NULL, NULL);
