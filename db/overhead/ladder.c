@@ -48,12 +48,13 @@ static uint64_t ladder_patience(const struct ladder *ladder, const struct ladder
 enum ladder_step ladder_add(struct ladder *ladder, const struct ladder_config *config,
 			    const struct ladder_sample *sample)
 {
-	bool above;
+	bool above = ladder_share(sample->cost_ns, sample->elapsed_ns) > config->limit;
+	uint64_t before_ns = above ? ladder->above_ns : ladder->room_ns;
 
 	if (ladder->step == LADDER_DETACHED)
 		return LADDER_DETACHED;
-	ladder->overhead = ladder_share(sample->cost_ns, sample->elapsed_ns);
-	above = ladder->overhead > config->limit;
+	ladder->cost_ns = sample->cost_ns + (before_ns ? ladder->cost_ns : 0);
+	ladder->overhead = ladder_share(ladder->cost_ns, before_ns + sample->elapsed_ns);
 	if (sample->hits)
 		ladder->hit_ns[ladder->step] = sample->cost_ns / sample->hits;
 	if (ladder->back_ns)

@@ -35,9 +35,10 @@ struct ladder_sample {
 /* All zero begins on LADDER_ALL. */
 struct ladder {
 	enum ladder_step step;
-	uint64_t overhead;	/* at the last sample */
-	uint64_t above_ns;	/* how long it has been above the limit .. */
+	uint64_t above_ns;	/* how long the overhead has been above the limit .. */
 	uint64_t room_ns;	/* .. or there has been room for the step before this one */
+	uint64_t cost_ns;	/* of that time; of the last sample if it is neither */
+	uint64_t overhead;	/* its mean */
 	uint64_t wait_ns;	/* how long there must be; 0: the period */
 	uint64_t back_ns;	/* since a step back, while that may prove wrong; 0: none */
 	uint64_t hit_ns[LADDER_STEPS];	/* mean cost of a hit when last on the step */

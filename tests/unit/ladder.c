@@ -163,6 +163,10 @@ static void edges(void)
 		CHECK(ladder_add(&ladder, &config, &sample) == LADDER_ALL);
 	for (int i = 0; i < 3; i++)
 		CHECK(ladder_add(&ladder, &config, &sample) == LADDER_NO_TEXT);
+	/* What is reported is the mean of the time above the limit. */
+	sample.cost_ns = 5 + 2 * 13;
+	CHECK(ladder_add(&ladder, &config, &sample) == LADDER_NO_TEXT);
+	CHECK(ladder.above_ns == 1300 && ladder.overhead == 70000);
 	/* A long sample is a period by itself; large numbers do not overflow. */
 	ladder = (struct ladder){ 0 };
 	sample = (struct ladder_sample){ UINT64_MAX / 2, UINT32_MAX, UINT64_MAX / 2 };
