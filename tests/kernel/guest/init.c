@@ -307,15 +307,18 @@ static double json_number(const char *line, const char *key)
 	return at ? strtod(at + strlen(key), NULL) : -1;
 }
 
-/* Return the sum of all losses in the summary. */
+/*
+ * Return how many statements are lost by the summary. One whose text is lost is shown: the kernel
+ * may move the page meanwhile, and then a program cannot read it.
+ */
 static unsigned long json_lost(const char *line)
 {
 	const char *p = strstr(line, "\"lost\":{");
 	unsigned long sum = p ? 0 : 1;
 
-	for (; p && *p && *p != '}'; p++)
-		if (*p == ':' && isdigit((unsigned char)p[1]))
-			sum += strtoul(p + 1, NULL, 10);
+	while (p && (p = strpbrk(p + 1, "\"}")) && *p == '"')
+		if (isalpha((unsigned char)p[1]) && strncmp(p + 1, "text_", 5))
+			sum += (unsigned long)json_number(p, "\":");
 	return sum;
 }
 
