@@ -83,8 +83,8 @@ static void slow_begin(struct loop *loop)
 /* Write the spans. A failure ends the loop; slow_finish() reports it. */
 static int slow_tick(struct loop *loop)
 {
-	loop->failed = otlp_flush(&((struct slow *)loop)->otlp) < 0;
-	loop->done |= loop->failed;
+	if (otlp_flush(&((struct slow *)loop)->otlp) < 0)
+		loop->failed = loop->done = true;
 	return 0;
 }
 

@@ -188,7 +188,7 @@ void export_tick(struct export *export)
 	if (!export->error)
 		export->succeeded = true;
 	else if (!export->succeeded)
-		loop->failed = export->error;
+		loop->failed = true;
 	else if (!failing)
 		message_unwritten(&loop->err, export->failed, export->error);
 	loop->done |= loop->failed || export->once;

@@ -358,5 +358,7 @@ int loop_run(struct loop *loop)
 	if (ops->finish)
 		other = ops->finish(loop, &err);
 	status = loop_summary(loop, err);
-	return status == EXIT_OK ? other : status;
+	if (status == EXIT_OK)
+		status = other;
+	return status == EXIT_OK && loop->failed ? EXIT_FAILED : status;
 }
