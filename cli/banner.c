@@ -131,13 +131,6 @@ void banner_sandbox(struct loop *loop, const struct sandbox *sandbox)
 
 void banner_headline(struct loop *loop)
 {
-	char number[OUTPUT_NUMBER];
-	size_t len = output_format(number, loop->options.threshold_ns, 6);
-
-	while (len && number[len - 1] == '0')
-		len--;
-	if (len && number[len - 1] == '.')
-		len--;
 	output_string(&loop->out, "Tracing ");
 	output_string(&loop->out, loop->banner.subject ? loop->banner.subject : "database queries");
 	output_string(&loop->out, loop->banner.npids ? " for pids " : "");
@@ -146,7 +139,7 @@ void banner_headline(struct loop *loop)
 		output_u64(&loop->out, loop->banner.pids[i]);
 	}
 	output_string(&loop->out, loop->banner.than ? loop->banner.than : " slower than ");
-	output_bytes(&loop->out, number, len);
+	output_ms(&loop->out, loop->options.threshold_ns);
 	output_string(&loop->out, " ms...\n");
 }
 

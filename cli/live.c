@@ -65,13 +65,13 @@ static int live_start(struct loop *loop, const struct tracer_config *config)
 	return EXIT_OK;
 }
 
-static uint64_t live_now(const struct loop *loop)
+uint64_t source_now(const struct loop *loop)
 {
 	(void)loop;
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static uint64_t live_wall(const struct loop *loop)
+uint64_t source_wall(const struct loop *loop)
 {
 	(void)loop;
 	return clock_ns(CLOCK_REALTIME);
@@ -124,7 +124,7 @@ static void live_close(struct loop *loop)
 }
 
 const struct source source_live = {
-	.open = live_open, .start = live_start, .now = live_now, .wall = live_wall,
+	.open = live_open, .start = live_start, .now = source_now, .wall = source_wall,
 	.drain = live_drain, .sleep = live_sleep, .running = live_running,
 	.detach = live_detach, .summary = live_summary, .histogram = live_histogram,
 	.lwlocks = live_lwlocks, .run_ns = live_run_ns, .close = live_close,

@@ -216,6 +216,18 @@ void output_fixed(struct output *out, uint64_t value, unsigned int decimals)
 	output_bytes(out, buf, output_format(buf, value, decimals));
 }
 
+void output_ms(struct output *out, uint64_t ns)
+{
+	char buf[OUTPUT_NUMBER];
+	size_t len = output_format(buf, ns, 6);
+
+	while (len && buf[len - 1] == '0')
+		len--;
+	if (len && buf[len - 1] == '.')
+		len--;
+	output_bytes(out, buf, len);
+}
+
 size_t output_clock(char buf[OUTPUT_NUMBER], uint64_t wall_ns, unsigned int decimals)
 {
 	time_t seconds = (time_t)(wall_ns / 1000000000u);

@@ -57,6 +57,9 @@ void output_u64(struct output *out, uint64_t value);
  */
 void output_fixed(struct output *out, uint64_t value, unsigned int decimals);
 
+/* Append @ns in milliseconds, with as many decimals as it takes. */
+void output_ms(struct output *out, uint64_t ns);
+
 /* Write the text of output_fixed() to @buf, without a NUL. Return the number of bytes. */
 size_t output_format(char buf[OUTPUT_NUMBER], uint64_t value, unsigned int decimals);
 

@@ -327,20 +327,6 @@ static ssize_t recording_histogram(const struct loop *loop, struct histogram_row
 }
 
 /* Each wait is recorded. */
-static ssize_t recording_lwlocks(const struct loop *loop, struct lwlock_count **sums)
-{
-	(void)loop;
-	*sums = NULL;
-	return 0;
-}
-
-static int recording_run_ns(const struct loop *loop, uint64_t *ns)
-{
-	(void)loop;
-	(void)ns;
-	return -ENODATA;
-}
-
 static int recording_sleep(struct loop *loop)
 {
 	(void)loop;
@@ -370,8 +356,8 @@ const struct source source_recording = {
 	.open = recording_open, .start = recording_start, .now = recording_now,
 	.wall = recording_wall, .drain = recording_drain, .sleep = recording_sleep,
 	.running = recording_running, .detach = recording_detach, .summary = recording_summary,
-	.histogram = recording_histogram, .lwlocks = recording_lwlocks,
-	.run_ns = recording_run_ns, .rewind = recording_rewind, .close = recording_close,
+	.histogram = recording_histogram, .lwlocks = source_no_lwlocks,
+	.run_ns = source_no_run_ns, .rewind = recording_rewind, .close = recording_close,
 };
 
 void replay_report(const struct replay *replay, const char *path, struct output *err)

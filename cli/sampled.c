@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <errno.h>
 #include <stddef.h>
 #include <sys/resource.h>
 
@@ -9,7 +8,6 @@
 #include "cli/source.h"
 #include "db/sample/helper.h"
 #include "db/sample/sampling.h"
-#include "host/clock.h"
 #include "loader/sandbox.h"
 
 #define CHILD_NICE	(-10)
@@ -87,18 +85,6 @@ static int sampled_start(struct loop *loop, const struct tracer_config *config)
 	return EXIT_OK;
 }
 
-static uint64_t sampled_now(const struct loop *loop)
-{
-	(void)loop;
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static uint64_t sampled_wall(const struct loop *loop)
-{
-	(void)loop;
-	return clock_ns(CLOCK_REALTIME);
-}
-
 static int sampled_drain(struct loop *loop)
 {
 	int ret = sampling_drain(state.sampling);
@@ -140,20 +126,6 @@ static ssize_t sampled_histogram(const struct loop *loop, struct histogram_row *
 	return sampling_histogram(state.sampling, rows);
 }
 
-static ssize_t sampled_lwlocks(const struct loop *loop, struct lwlock_count **sums)
-{
-	(void)loop;
-	(void)sums;
-	return -ENODATA;
-}
-
-static int sampled_run_ns(const struct loop *loop, uint64_t *ns)
-{
-	(void)loop;
-	(void)ns;
-	return -ENODATA;
-}
-
 static void sampled_close(struct loop *loop)
 {
 	(void)loop;
@@ -161,8 +133,8 @@ static void sampled_close(struct loop *loop)
 }
 
 const struct source source_sampled = {
-	.open = sampled_open, .start = sampled_start, .now = sampled_now, .wall = sampled_wall,
+	.open = sampled_open, .start = sampled_start, .now = source_now, .wall = source_wall,
 	.drain = sampled_drain, .sleep = sampled_sleep, .running = sampled_running,
 	.detach = sampled_detach, .summary = sampled_summary, .histogram = sampled_histogram,
-	.lwlocks = sampled_lwlocks, .run_ns = sampled_run_ns, .close = sampled_close,
+	.lwlocks = source_no_lwlocks, .run_ns = source_no_run_ns, .close = sampled_close,
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/tracing.h"
 
+#include <errno.h>
+
 #include "cli/banner.h"
 #include "cli/overhead.h"
 
@@ -95,4 +97,18 @@ void tracing_summary(struct loop *loop, struct summary *summary)
 {
 	loop->source->summary(loop, summary, loop->waits);
 	summary->printed = loop->counted;
+}
+
+ssize_t source_no_lwlocks(const struct loop *loop, struct lwlock_count **sums)
+{
+	(void)loop;
+	*sums = NULL;
+	return 0;
+}
+
+int source_no_run_ns(const struct loop *loop, uint64_t *ns)
+{
+	(void)loop;
+	(void)ns;
+	return -ENODATA;
 }

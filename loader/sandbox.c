@@ -55,7 +55,8 @@ struct call {
  * The system calls of the event loop, with musl's variants, of malloc and of signal delivery; the
  * most frequent ones first. Not permitted are, among others: execve, fork, socket, ptrace, kill,
  * mount, process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and all x32
- * numbers; of clone, all flags but those of loader/attacher.c.
+ * numbers; of clone, all flags but those of loader/attacher.c. With SANDBOX_HELPERS, what
+ * host/child.h does is, without flags of clone, and kill of the processes of its own user.
  */
 static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_LOOKUP_ELEM },

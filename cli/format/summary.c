@@ -97,9 +97,11 @@ void summary_message(struct output *err, const char *noun, const struct summary 
 		      (unsigned long long)summary->statements, noun,
 		      (unsigned long long)summary->printed, what ? what : "", what ? " " : "");
 	message_losses(err, summary);
-	if (summary->unseen_ns)
-		output_printf(err, "dbslower: statements shorter than %llu ms are not sampled\n",
-			      (unsigned long long)(summary->unseen_ns / NS_PER_MS));
+	if (summary->unseen_ns) {
+		output_string(err, "dbslower: statements shorter than ");
+		output_ms(err, summary->unseen_ns);
+		output_string(err, " ms are not sampled\n");
+	}
 	message_users(err, &summary->users);
 	message_servers(err, summary);
 }

@@ -32,7 +32,7 @@
 #define CHILDREN_TRIES	32
 
 /* What a sample works with. */
-struct sampling {
+struct reader {
 	const struct postgres_ps *ps;
 	struct postgres_server *server;
 	const struct sample_query *query;
@@ -118,7 +118,7 @@ static size_t array_extent(const struct process_memory *memory, uint64_t address
 }
 
 /* Read the array that has an element at @address. Return 0 or -errno. */
-static int array_open(const struct sampling *s, uint64_t address)
+static int array_open(const struct reader *s, uint64_t address)
 {
 	struct postgres_server *server = s->server;
 	size_t taken = *s->query->sessions, most = s->query->most, below, count;
@@ -146,7 +146,7 @@ static int array_open(const struct sampling *s, uint64_t address)
 }
 
 /* Return whether process @pid is a child of the main process, with what it is in @child. */
-static bool is_child(const struct sampling *s, uint32_t pid, struct process *child)
+static bool is_child(const struct reader *s, uint32_t pid, struct process *child)
 {
 	const struct process *main = s->query->process;
 
@@ -156,7 +156,7 @@ static bool is_child(const struct sampling *s, uint32_t pid, struct process *chi
 
 /* A search for the children of the main process. */
 struct search {
-	const struct sampling *sampling;
+	const struct reader *reader;
 	struct child_pid *found;	/* of room for ->room; owned */
 	size_t n, room;
 	size_t known;			/* that of ->server->children that is next */
@@ -166,7 +166,7 @@ struct search {
 static int search_add(void *arg, uint32_t pid)
 {
 	struct search *search = arg;
-	const struct postgres_server *server = search->sampling->server;
+	const struct postgres_server *server = search->reader->server;
 	struct child_pid one = { pid, 0 }, *more;
 	struct process child;
 	size_t at = search->known;
@@ -176,7 +176,7 @@ static int search_add(void *arg, uint32_t pid)
 	if (at < server->nchildren) {
 		one = server->children[at];
 		search->known = at + 1;
-	} else if (is_child(search->sampling, pid, &child)) {
+	} else if (is_child(search->reader, pid, &child)) {
 		one.ns_pid = child.ns_pid;
 	} else {
 		return 0;
@@ -189,7 +189,7 @@ static int search_add(void *arg, uint32_t pid)
 		search->found = more;
 	}
 	search->found[search->n++] = one;
-	return search->n == search->sampling->query->most;
+	return search->n == search->reader->query->most;
 }
 
 /* Read the PIDs of the children of @main to @list, of LIST_BYTES. Return whether they are known. */
@@ -216,7 +216,7 @@ static bool list_read(uint32_t main, char *list)
 static bool search_list(struct search *search)
 {
 	char *list = malloc(LIST_BYTES), *at = list, *end;
-	bool known = list && list_read(search->sampling->query->process->pid, list);
+	bool known = list && list_read(search->reader->query->process->pid, list);
 	uint32_t pid;
 
 	while (known && (pid = (uint32_t)strtoull(at, &end, 10)) && !search_add(search, pid))
@@ -226,9 +226,9 @@ static bool search_list(struct search *search)
 }
 
 /* Find the children of the main process, if the last time is not too close. */
-static void children_find(const struct sampling *s)
+static void children_find(const struct reader *s)
 {
-	struct search search = { .sampling = s };
+	struct search search = { .reader = s };
 	struct postgres_server *server = s->server;
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
 
@@ -244,7 +244,7 @@ static void children_find(const struct sampling *s)
 }
 
 /* Return the process @pid of the server's PID namespace, a child of the main process; 0: none. */
-static uint32_t child_of(const struct sampling *s, uint32_t pid)
+static uint32_t child_of(const struct reader *s, uint32_t pid)
 {
 	struct postgres_server *server = s->server;
 	struct process child;
@@ -263,7 +263,7 @@ static uint32_t child_of(const struct sampling *s, uint32_t pid)
 }
 
 /* Find the array by a child of the main process. Return 0 or -EAGAIN. */
-static int array_find(const struct sampling *s)
+static int array_find(const struct reader *s)
 {
 	struct postgres_server *server = s->server;
 	struct process_memory memory;
@@ -286,7 +286,7 @@ static int array_find(const struct sampling *s)
 	return err;
 }
 
-static int server_open(const struct sampling *s)
+static int server_open(const struct reader *s)
 {
 	struct postgres_server *server = s->server;
 	int err;
@@ -324,7 +324,7 @@ static bool entry_read(const struct postgres_server *server, size_t i)
  * Learn who the session of element @i is, if it is a client's. Return false if its process is not
  * known yet.
  */
-static bool session_open(const struct sampling *s, size_t i)
+static bool session_open(const struct reader *s, size_t i)
 {
 	struct entry_session *session = &s->server->session[i];
 	uint64_t address = s->server->array + i * s->server->stride, entry = 0;
@@ -341,9 +341,8 @@ static bool session_open(const struct sampling *s, size_t i)
 	if (entry == address && postgres_backend_is_session(s->ps, &memory)) {
 		session->who = calloc(1, sizeof(*session->who));
 		session->ignored = !session->who;
-	}
-	if (!session->ignored) {
-		session->who->pid = session->who->tid = pid;
+		if (session->who)
+			session->who->pid = session->who->tid = pid;
 	}
 	process_memory_close(&memory);
 	return true;
@@ -357,7 +356,7 @@ static void session_close(const struct sample_query *query, struct entry_session
 }
 
 /* Read at most ->text_bytes of a text at @address to the query's buffer. */
-static void text_read(const struct sampling *s, const struct process_memory *memory,
+static void text_read(const struct reader *s, const struct process_memory *memory,
 		      uint64_t address, struct sample *sample)
 {
 	ssize_t n = address ? process_memory_read(memory, address, s->query->text,
@@ -368,7 +367,7 @@ static void text_read(const struct sampling *s, const struct process_memory *mem
 }
 
 /* Read the text from the backend's memory. Return whether it begins as the @len bytes of @begin. */
-static bool text_read_whole(const struct sampling *s, struct sample *sample, const char *begin,
+static bool text_read_whole(const struct reader *s, struct sample *sample, const char *begin,
 			    size_t len)
 {
 	struct process_memory memory;
@@ -385,7 +384,7 @@ static bool text_read_whole(const struct sampling *s, struct sample *sample, con
  * Read the text of element @i: that in the element, or the whole one if it was cut. Return whether
  * it is that of the statement in @sample.
  */
-static bool session_text(const struct sampling *s, size_t i, struct sample *sample)
+static bool session_text(const struct reader *s, size_t i, struct sample *sample)
 {
 	const struct postgres_server *server = s->server;
 	const char *entry = server->entries + i * server->stride;
@@ -409,7 +408,7 @@ static bool session_text(const struct sampling *s, size_t i, struct sample *samp
 }
 
 /* A session may be seen before its names are known. */
-static void session_who(const struct sampling *s, struct who *who)
+static void session_who(const struct reader *s, struct who *who)
 {
 	struct process_memory memory;
 
@@ -421,7 +420,7 @@ static void session_who(const struct sampling *s, struct who *who)
 }
 
 /* Tell the sampler of element @i, which has changed. */
-static void session_changed(const struct sampling *s, size_t i)
+static void session_changed(const struct reader *s, size_t i)
 {
 	struct postgres_server *server = s->server;
 	struct entry_session *session = &server->session[i];
@@ -456,7 +455,7 @@ static void session_changed(const struct sampling *s, size_t i)
 }
 
 /* Look at element @i as it was read. */
-static void session_sample(struct sampling *s, size_t i)
+static void session_sample(struct reader *s, size_t i)
 {
 	struct entry_session *session = &s->server->session[i];
 	const char *entry = s->server->entries + i * s->server->stride;
@@ -485,7 +484,7 @@ static void session_sample(struct sampling *s, size_t i)
 
 int postgres_sample(void *state, void *server, const struct sample_query *query)
 {
-	struct sampling s = { state, server, query, OPENS_MOST };
+	struct reader s = { state, server, query, OPENS_MOST };
 	size_t size, done;
 	ssize_t n;
 	int err;

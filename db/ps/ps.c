@@ -109,9 +109,8 @@ static int reading_error(struct reading *reading, uint32_t *pid)
 {
 	const struct ps_config *config = &reading->ps->config;
 	struct error error;
-	int err = reading_part(reading, &error, sizeof(error), pid);
+	int err = helper_error(&reading->ps->helper, &error, pid);
 
-	error.log = NULL;
 	if (!err)
 		config->error(config->arg, &error);
 	return err;
@@ -123,8 +122,7 @@ static int reading_end(struct reading *reading, uint32_t *pid)
 	int err = reading_part(reading, &number, sizeof(number), pid);
 
 	if (!err)
-		err = reading_part(reading, reading->error, sizeof(*reading->error), pid);
-	reading->error->log = NULL;
+		err = helper_error(&reading->ps->helper, reading->error, pid);
 	reading->ended = !err;
 	reading->err = number;
 	return err;

@@ -185,6 +185,14 @@ int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid
 	return 0;
 }
 
+int helper_error(struct helper *helper, struct error *error, uint32_t *pid)
+{
+	int err = helper_receive(helper, error, sizeof(*error), pid);
+
+	error->log = NULL;
+	return err;
+}
+
 uint32_t helper_uid_of(const struct helper *helper, uint32_t pid)
 {
 	for (size_t i = 0; i < helper->shared->nusers; i++)

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "loader/error.h"
+
 #define HELPER_MS	100
 #define HELPER_USERS	4096
 
@@ -81,6 +83,9 @@ int helper_watch(struct helper *helper, uint32_t *pid);
  * the child has ended.
  */
 int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid);
+
+/* The same of an error, which has no log. */
+int helper_error(struct helper *helper, struct error *error, uint32_t *pid);
 
 /* Return the user that is left out as process @pid did not answer, or (uint32_t)-1. */
 uint32_t helper_uid_of(const struct helper *helper, uint32_t pid);

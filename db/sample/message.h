@@ -33,7 +33,7 @@ struct sample_statement {
 };
 
 struct sample_status {
-	uint64_t samples, late;		/* of these came later than the interval */
+	uint64_t late;			/* samples that came later than the interval */
 	uint64_t unsampled;		/* sessions that hid what they did at the last sample */
 };
 

@@ -77,7 +77,6 @@ struct sampler {
 	/* Of the sample: */
 	struct sampled_server *current;
 	int64_t wall_ns;		/* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	uint64_t begin_ns;		/* CLOCK_MONOTONIC at its begin */
 	char *batch;			/* messages that are not written yet, of BATCH_BYTES */
 	size_t batched;
 };
@@ -180,23 +179,19 @@ static uint64_t sampler_time(const struct sampler *s, uint64_t wall_ns, uint64_t
 /* The statement of @one has ended: as @next says, which is NULL if the session has ended. */
 static void sampled_end(struct sampler *s, struct sampled *one, const struct sample *next)
 {
-	uint64_t from = s->current->last_ns, to = clock_ns(CLOCK_MONOTONIC), end_ns, error_ns;
+	uint64_t from = s->current->last_ns, before = s->current->before_ns;
+	uint64_t to = clock_ns(CLOCK_MONOTONIC), end_ns, error_ns = 0;
 	bool same = next && next->key == one->key;
 
 	/* The next one began after it had ended. */
 	if (next && !same && next->begin_ns)
 		sampler_time(s, next->begin_ns, from, to, &to);
-	if (from < one->start_ns)
-		from = one->start_ns;
-	if (to < from)
-		to = from;
-	error_ns = sampler_time(s, next ? next->end_ns : 0, from, to, &end_ns);
+	from = from < one->start_ns ? one->start_ns : from;
+	before = before < one->start_ns ? one->start_ns : before;
+	to = to < from ? from : to;
 	/* A server may have noted the end before it removes the text. */
-	if (error_ns && next && next->end_ns && s->current->before_ns >= one->start_ns &&
-	    !sampler_time(s, next->end_ns, s->current->before_ns, from, &to)) {
-		end_ns = to;
-		error_ns = 0;
-	}
+	if (!next || !next->end_ns || sampler_time(s, next->end_ns, before, to, &end_ns))
+		error_ns = sampler_time(s, 0, from, to, &end_ns);
 	if (same)
 		one->query_id = next->query_id;
 	sampled_send(s, one, end_ns, error_ns, false);
@@ -306,7 +301,7 @@ static struct sample_query sampler_query(struct sampler *s, struct sampled_serve
 	return (struct sample_query){
 		.engine = target->engine, .process = &server->process, .places = &target->places,
 		.lowest = target->lowest_vaddr, .text = s->text,
-		.text_bytes = s->config->text_bytes, .now_ns = s->begin_ns,
+		.text_bytes = s->config->text_bytes,
 		.unsampled = &server->unsampled, .sessions = &server->user->sessions,
 		.most = server->process.uid ? PS_USER_SESSIONS : PS_SESSIONS,
 		.arg = s, .wants = sampler_wants,
@@ -372,7 +367,7 @@ static bool server_sample(struct sampler *s, struct sampled_server *server)
 	sampler_flush(s);
 	helper_enter(s->config->shared, server->process.pid, server->process.uid);
 	server->unsampled = 0;
-	s->begin_ns = query.now_ns = begin_ns;
+	query.now_ns = begin_ns;
 	query.deadline_ns = server->process.uid ? begin_ns + s->config->interval_ns / USER_PART :
 						  UINT64_MAX;
 	s->wall_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
@@ -398,7 +393,6 @@ static void sampler_sample(struct sampler *s)
 {
 	size_t n = 0;
 
-	s->status.samples++;
 	for (size_t i = 0; i < s->nservers; i++) {
 		if (server_sample(s, s->server[i]))
 			s->server[n++] = s->server[i];

@@ -18,6 +18,7 @@
 #define STUCK_MOST	64		/* children that SIGKILL does not end */
 #define STALLS_MOST	16		/* at the start */
 #define ANSWER_NS	(5 * NS_PER_S)	/* to wait for an answer */
+#define DRAIN_MESSAGES	4096		/* taken by one call */
 #define SERVERS_MOST	1024	/* of one user, except root; of others nothing is reported */
 
 struct sampling {
@@ -37,8 +38,8 @@ struct sampling {
 	bool ready, answered;		/* SAMPLE_READY, or SAMPLE_DONE, was received */
 	int error_code;			/* of the former, .. */
 	struct error *error;		/* .. which goes here, or NULL */
-	struct sample_status status;	/* of the child .. */
-	struct sample_status before;	/* .. and of those that have ended */
+	struct sample_status status;	/* of the child */
+	uint64_t late;			/* samples of those that have ended */
 };
 
 static void sampling_child(void *arg, int socket)
@@ -162,9 +163,8 @@ static int sampling_statement(struct sampling *s, uint32_t *pid)
 static int sampling_error(struct sampling *s, uint32_t *pid)
 {
 	struct error error;
-	int err = sampling_part(s, &error, sizeof(error), pid);
+	int err = helper_error(&s->helper, &error, pid);
 
-	error.log = NULL;
 	if (!err)
 		s->config.error(s->config.arg, &error);
 	return err;
@@ -177,10 +177,9 @@ static int sampling_ready(struct sampling *s, uint32_t *pid)
 	int err = sampling_part(s, &code, sizeof(code), pid);
 
 	if (!err)
-		err = sampling_part(s, &error, sizeof(error), pid);
+		err = helper_error(&s->helper, &error, pid);
 	if (err)
 		return err;
-	error.log = NULL;
 	s->ready = true;
 	s->error_code = code;
 	if (s->error)
@@ -223,9 +222,8 @@ static int sampling_begin(struct sampling *s)
 {
 	int err;
 
-	s->before.samples += s->status.samples;
-	s->before.late += s->status.late;
-	s->status = (struct sample_status){ .samples = 0 };
+	s->late += s->status.late;
+	s->status = (struct sample_status){ .late = 0 };
 	s->nservers = 0;
 	s->ready = false;
 	s->begun_ns = clock_ns(CLOCK_MONOTONIC);
@@ -250,7 +248,7 @@ static void sampling_restart(struct sampling *s, int err, uint32_t pid)
 
 	helper_stop(&s->helper);
 	if (err == -ETIMEDOUT) {
-		s->before.late += HELPER_MS * NS_PER_MS / s->config.interval_ns;
+		s->late += HELPER_MS * NS_PER_MS / s->config.interval_ns;
 		sampling_stalled(s, pid);
 	} else {
 		error_set(&error, ERROR_READER, err, NULL, NULL);
@@ -296,7 +294,10 @@ static int sampling_take(struct sampling *s, bool *any, uint32_t *pid)
 	struct pollfd message = { .fd = s->helper.socket, .events = POLLIN };
 	int err = 0;
 
-	while (!err && ((s->finished && !s->answered) || poll(&message, 1, 0) > 0)) {
+	/* Other things are to be done meanwhile, such as to look for signals. */
+	for (int n = 0; !err && n < DRAIN_MESSAGES; n++) {
+		if ((!s->finished || s->answered) && poll(&message, 1, 0) <= 0)
+			break;
 		err = sampling_message(s, pid);
 		*any |= !err;
 	}
@@ -351,7 +352,7 @@ void sampling_summary(const struct sampling *s, struct summary *summary)
 	};
 	memcpy(summary->lost, s->sink.lost, sizeof(summary->lost));
 	loss_add(summary, s->owners);
-	summary->lost[LOSS_LATE_SAMPLES] = s->before.late + s->status.late;
+	summary->lost[LOSS_LATE_SAMPLES] = s->late + s->status.late;
 	summary->lost[LOSS_NOT_SAMPLED] = s->status.unsampled;
 }
 

@@ -23,6 +23,7 @@ from tool import FIXTURES, Tool, refused, run
 pytestmark = pytest.mark.alone
 
 INTERVAL = 10		# ms
+CLIENTS = 6
 BPF, PERF_EVENT_OPEN = (321, 298) if os.uname().machine == "x86_64" else (280, 241)
 LOGGED = re.compile(r"^(\d+) LOG:  duration: ([\d.]+) ms  (?:statement|execute [^:]*): (.*)$", re.M)
 
@@ -60,23 +61,27 @@ class Workers:
         return dict(self.took)
 
 
-def agree(statements, logged, took):
+def agree(statements, logged, took, late):
     """
     Each statement of @logged (text, ms) that lasted twice the interval is there once, but for what it says itself at least as long as it was
-    logged, and nearly always as long. @took: what the clients measured, if the server is idle before they have the answer.
+    logged, and nearly always as long; unless samples were @late, of which each can have missed one of each client. @took: what the clients
+    measured, if the server is idle before they have the answer.
     """
-    found, near = {}, 0
+    found, near, missing = {}, 0, 0
     for one in statements:
         assert one["duration_ms"] + one.get("duration_error_ms", 0) >= INTERVAL, one
         found.setdefault(one["query"], []).append(one)
     long = [(text, ms) for text, ms in logged if ms >= 2 * INTERVAL]
     assert len(long) >= 20, logged
     for text, ms in long:
+        if text not in found:
+            missing += 1
+            continue
         (one,) = found.pop(text)
         wrong = one.get("duration_error_ms", 0)
         assert ms - wrong - 0.5 <= one["duration_ms"] <= (took[text] if took else ms + 50) + wrong + 0.5, (one, ms)
         near += abs(one["duration_ms"] - ms) <= wrong + 1
-    assert near >= 0.8 * len(long), (near, len(long))
+    assert missing <= late * CLIENTS and near >= 0.8 * (len(long) - missing), (missing, near, len(long))
     return found
 
 
@@ -94,10 +99,11 @@ def test_postgres(logging):
 
     before = logging.log_size()
     with sampled("-p", logging.pid) as tool:
-        took = Workers(6, work).run()
+        took = Workers(CLIENTS, work).run()
         assert tool.stop() == 0, tool.said()
     logged = [(text, float(ms)) for _, ms, text in LOGGED.findall(logging.read_log(before).decode())]
-    rest = agree([one for one in tool.statements if "pg_sleep" in one["query"]], [one for one in logged if "pg_sleep" in one[0]], took)
+    rest = agree([one for one in tool.statements if "pg_sleep" in one["query"]], [one for one in logged if "pg_sleep" in one[0]], took,
+                 tool.summary["lost"]["late_samples"])
     assert not any(len(ones) > 1 for ones in rest.values()), rest
     exact = [one for one in tool.statements if "duration_error_ms" not in one]
     assert len(exact) >= 10, "idle sessions have the exact end"
@@ -125,12 +131,12 @@ def test_maria(make):
         server.query("select 1")
         before = server.log_size()
         with sampled("-p", server.pid) as tool:
-            Workers(6, maria_work(server)).run()
+            Workers(CLIENTS, maria_work(server)).run()
             assert tool.stop() == 0, tool.said()
         log = server.read_log(before)
     log = log.decode() if isinstance(log, bytes) else log
     logged = [(text, float(s) * 1000) for s, text in re.findall(r"Query_time: ([\d.]+)[^\n]*\n(?:[^\n]*\n)*?(select sleep\([^\n]*);\n", log)]
-    agree([one for one in tool.statements if one["query"].startswith("select sleep")], logged, None)
+    agree([one for one in tool.statements if one["query"].startswith("select sleep")], logged, None, tool.summary["lost"]["late_samples"])
     exact = sum("duration_error_ms" not in one for one in tool.statements)
     assert exact == 0 if make is Mysql9 else exact >= len(tool.statements) * 0.8, tool.stdout
     assert {one["user"] for one in tool.statements} == {"root"} and all(one["connection_id"] for one in tool.statements)
@@ -243,18 +249,23 @@ def test_hostile_memory(logging, tmp_path):
         with subprocess.Popen([path, str(seed)], stdout=subprocess.PIPE, **as_user()) as other:
             try:
                 assert other.stdout.readline() == b"ready\n"
-                with sampled("-p", f"{logging.pid},{other.pid}") as tool:
+                def work(_, note):
                     with logging.connect() as one:
                         for i in range(20):
-                            one.execute(f"select pg_sleep(0.04), 'honest {i}'")
+                            note(f"select pg_sleep(0.04), 'honest {i}'", one.execute)
                             time.sleep(0.02)
+
+                with sampled("-p", f"{logging.pid},{other.pid}") as tool:
+                    took = Workers(1, work).run()
                     listed = run("ps", "--json", "-p", f"{logging.pid},{other.pid}")
                     assert tool.stop() == 0, tool.said()
             finally:
                 other.kill()
         honest = [one for one in tool.statements if one["server"]["pid"] == logging.pid and "honest" in one.get("query", "")]
         assert [one["query"] for one in honest] == [f"select pg_sleep(0.04), 'honest {i}'" for i in range(20)], tool.said()
-        assert all(40 <= one["duration_ms"] + one.get("duration_error_ms", 0) < 80 for one in honest), honest
+        for one in honest:
+            wrong = one.get("duration_error_ms", 0)
+            assert 40 - wrong <= one["duration_ms"] <= took[one["query"]] + wrong + 0.5, one
         assert listed.returncode == 0, listed
 
 
@@ -294,9 +305,13 @@ def test_child_is_killed(logging):
         one.execute("select pg_sleep(0.1), 'after'")
         time.sleep(0.05)
         assert [s["query"] for s in tool.statements] == ["select pg_sleep(0.1), 'after'"], tool.said()
-        (child,) = children(tool.pid)
-        os.kill(child, 9)
-        assert tool.wait() in (0, 1)
+
+        def ended():
+            for child in children(tool.pid):
+                os.kill(child, 9)
+            return tool.process.poll() is not None
+        wait_for(ended, what="the end")
+        assert tool.wait() == 1, tool.said()
     assert tool.stderr.count("session-reader: the process that reads sessions cannot be started, or has ended") >= 2, tool.stderr
 
 
@@ -310,4 +325,6 @@ def test_many_short_connections(logging):
     with sampled("-p", logging.pid) as tool:
         took = Workers(4, work).run()
         assert tool.stop() == 0, tool.said()
-    assert sorted(one["query"] for one in tool.statements if "pg_sleep" in one["query"]) == sorted(took), tool.said()
+    found = [one["query"] for one in tool.statements if "pg_sleep" in one["query"]]
+    assert len(set(found)) == len(found) and set(found) <= set(took), tool.said()
+    assert len(took) - len(found) <= tool.summary["lost"]["late_samples"], tool.said()
