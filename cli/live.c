@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <linux/capability.h>
-#include <string.h>
 
 #include "cli/banner.h"
 #include "cli/loop.h"
 #include "cli/memory.h"
 #include "cli/message.h"
-#include "cli/option/option.h"
 #include "cli/source.h"
 #include "cli/tracing.h"
 #include "host/clock.h"
@@ -33,8 +31,8 @@ static int live_refuse(struct loop *loop, struct error *error)
 
 	privileges_read(&host);
 	message_error_or(&loop->err, error,
-			 programs && option_find(loop->command, "sample", strlen("sample")) &&
-			 privileges_may(&host, CAP_SYS_PTRACE) ? MEMORY_OTHER : "");
+			 programs && privileges_may(&host, CAP_SYS_PTRACE) ?
+			 memory_other(loop->command) : "");
 	output_flush(&loop->err);
 	error_clear(error);
 	return EXIT_FAILED;

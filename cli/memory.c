@@ -21,6 +21,12 @@ static enum memory_use memory_use(const struct tracer_config *config)
 	return config->why || config->transactions ? MEMORY_BREAKDOWN : MEMORY_STATEMENTS;
 }
 
+const char *memory_other(const struct command *command)
+{
+	return option_find(command, "sample", strlen("sample")) ?
+	       "; or, without programs and probes, specify --sample 10ms" : "";
+}
+
 int memory_check(struct loop *loop, const struct tracer_config *config)
 {
 	unsigned int needed = memory_needs[memory_use(config)].mib;
@@ -31,8 +37,7 @@ int memory_check(struct loop *loop, const struct tracer_config *config)
 	output_printf(&loop->err, "dbslower: memory: %llu MiB are left to the control group, and "
 		      "loading the programs takes %u; raise its limit (memory.max, docker run "
 		      "--memory), or specify --force=little-memory%s\n",
-		      (unsigned long long)(left >> 20), needed,
-		      option_find(loop->command, "sample", strlen("sample")) ? MEMORY_OTHER : "");
+		      (unsigned long long)(left >> 20), needed, memory_other(loop->command));
 	output_flush(&loop->err);
 	return EXIT_FAILED;
 }

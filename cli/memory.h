@@ -20,8 +20,8 @@ extern const struct memory_need {
 	const char *words;	/* the commands and options that do it */
 } memory_needs[MEMORY_USES];
 
-/* What a message offers that works without programs. */
-#define MEMORY_OTHER	"; or, without programs and probes, specify --sample 10ms"
+/* Return what a message offers that works without programs, if @command has it; else "". Static. */
+const char *memory_other(const struct command *command);
 
 /*
  * Check that the control groups have the memory that loading the programs of @config takes: without

@@ -326,7 +326,6 @@ static ssize_t recording_histogram(const struct loop *loop, struct histogram_row
 	return replay_histogram(state.replay, rows);
 }
 
-/* Each wait is recorded. */
 static int recording_sleep(struct loop *loop)
 {
 	(void)loop;

@@ -39,11 +39,11 @@ struct source {
 	void (*close)(struct loop *loop);
 };
 
-/* Functions of the two that are not a recording. */
+/* The clocks of this host. */
 uint64_t source_now(const struct loop *loop);
 uint64_t source_wall(const struct loop *loop);
 
-/* Those of all that do not know it. */
+/* Of sources that do not know it. */
 ssize_t source_no_lwlocks(const struct loop *loop, struct lwlock_count **sums);
 int source_no_run_ns(const struct loop *loop, uint64_t *ns);
 

@@ -82,7 +82,7 @@ static void port_names(const struct postgres_ps *ps, const struct process_memory
 }
 
 void postgres_backend_who(const struct postgres_ps *ps, const struct process_memory *memory,
-		     const struct engine *engine, struct who *who)
+			  const struct engine *engine, struct who *who)
 {
 	identity_read(engine, who->pid, who);
 	if (!*who->user)
