@@ -166,7 +166,7 @@ class MariaJudge:
     def client(self, settings):
         if settings.sql not in self.clients:
             client = self.server.connect(flags=0)
-            for part in settings.sql.split("; "):
+            for part in [*settings.sql.split("; "), "do 0"]:	# as in names()
                 client.query(part)
             thread = self.reader.rows("select thread_id from performance_schema.threads "
                                       f"where processlist_id={client.id}")[0][0].decode()
