@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/postgres/lock_names.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +9,8 @@
 #include "usdt/elf_symbol.h"
 
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
-#define DATA_MAX	(16u << 20)	/* bytes of variables that are searched */
 
-/*
- * Find the names of LWLock tranches; storage/lmgr/lwlock.c of 10, 13 and 17. Before 13 the file has
- * only some of them.
- */
+/* Find the names of LWLock tranches; storage/lmgr/lwlock.c of 10, 13 and 17. */
 static void find_tranches(const struct elf *elf, struct postgres_locks *places)
 {
 	static const char texts[][2][16] = {
@@ -42,27 +37,11 @@ static void find_tranches(const struct elf *elf, struct postgres_locks *places)
 	}
 }
 
-/* Initialised variables are in the first writable segment. */
-static void find_data(const struct elf *elf, struct postgres_locks *places)
-{
-	struct elf_loads loads;
-
-	elf_loads(elf, &loads);
-	for (uint32_t i = loads.count; i--;) {
-		if (!(loads.segment[i].flags & PF_W))
-			continue;
-		places->data = loads.segment[i].vaddr;
-		places->data_bytes = loads.segment[i].filesz;
-	}
-	if (places->data_bytes > DATA_MAX)
-		places->data_bytes = DATA_MAX;
-}
-
 void lock_names_find(const struct elf *elf, struct postgres_locks *places)
 {
 	struct elf_symbol kinds;
 
-	find_data(elf, places);
+	variables_find(elf, &places->variables);
 	find_tranches(elf, places);
 	if (elf_symbol_find(elf, "LockTagTypeNames", &kinds))
 		return;
@@ -85,16 +64,41 @@ static bool read_bytes(const struct process_memory *memory, uint64_t address, vo
  */
 static uint64_t read_array(const struct postgres_locks *places, const struct process_memory *memory)
 {
-	uint64_t data = places->data + memory->slide, found = 0;
+	uint64_t data = places->variables.data + memory->slide, found = 0;
+	size_t size = places->variables.data_bytes;
 	uint64_t texts[2] = { places->texts[0] + memory->slide, places->texts[1] + memory->slide };
-	char *bytes = places->texts[0] ? malloc(places->data_bytes) : NULL, *at = NULL;
+	char *bytes = places->texts[0] ? malloc(size) : NULL, *at = NULL;
 
-	if (bytes && read_bytes(memory, data, bytes, places->data_bytes))
-		at = memmem(bytes, places->data_bytes, texts, sizeof(texts));
+	if (bytes && read_bytes(memory, data, bytes, size))
+		at = memmem(bytes, size, texts, sizeof(texts));
 	if (at)
 		found = data + (uint64_t)(at - bytes) - places->text * 8;
 	free(bytes);
 	return found;
+}
+
+static bool is_registered(const struct process_memory *memory, uint64_t value, const void *arg)
+{
+	uint64_t pointers[2];
+
+	return read_bytes(memory, value, pointers, sizeof(pointers)) &&
+	       !memcmp(pointers, arg, sizeof(pointers));
+}
+
+/*
+ * Return the address of the array of tranche names before 13, or 0. It begins with the pointers in
+ * ->individual.
+ */
+static uint64_t read_registered(const struct postgres_locks *places,
+				const struct process_memory *memory)
+{
+	uint64_t pointers[2], at, address;
+
+	if (!places->individual ||
+	    process_memory_variable(memory, places->individual, pointers, sizeof(pointers)))
+		return 0;
+	at = variables_search(&places->variables, memory, is_registered, pointers);
+	return at && !process_memory_variable(memory, at, &address, sizeof(address)) ? address : 0;
 }
 
 /* Read the string at @address; "" if it is not NUL-terminated within @size bytes. */
@@ -115,13 +119,16 @@ static void read_kinds(struct postgres_locks *places, const struct process_memor
 		read_name(memory, pointers[i], places->kind[i], sizeof(places->kind[i]));
 }
 
-/* Read the names of the first @n tranches. */
+/*
+ * Read the names of the first @n tranches. @array has all, or those that ->individual lacks; 0:
+ * unknown.
+ */
 static void read_tranches(struct postgres_locks *places, const struct process_memory *memory,
-			  unsigned int n)
+			  uint64_t array, unsigned int n)
 {
 	uint64_t pointers[POSTGRES_TRANCHES] = { 0 };
 
-	read_bytes(memory, read_array(places, memory), pointers, n * 8);
+	read_bytes(memory, array, pointers, n * 8);
 	if (places->nindividual < n)
 		read_bytes(memory, places->individual + memory->slide, pointers,
 			   places->nindividual * 8);
@@ -142,6 +149,7 @@ void lock_names_read(struct postgres_locks *places, uint32_t pid, const char *ve
 		return;
 	read_kinds(places, &memory);
 	if (release < sizeof(counts))
-		read_tranches(places, &memory, counts[release]);
+		read_tranches(places, &memory, release < 3 ? read_registered(places, &memory) :
+			      read_array(places, &memory), counts[release]);
 	process_memory_close(&memory);
 }

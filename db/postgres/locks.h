@@ -10,6 +10,7 @@
 #define DB_POSTGRES_LOCKS_H
 
 #include "db/locks/info.h"
+#include "db/postgres/variables.h"
 #include "usdt/elf.h"
 
 #define POSTGRES_LOCK_KINDS	16
@@ -26,13 +27,13 @@ struct postgres_locks {
 	unsigned int nkinds;
 	/*
 	 * Names of LWLock tranches. Up to 16, the first ones are in an array with a symbol,
-	 * ->individual. The array of the others has no symbol and is not in the file before 13; it
-	 * is found in memory by pointers to two adjacent names, ->texts.
+	 * ->individual. The array of the others has no symbol; it is found in memory by pointers to
+	 * two adjacent names, ->texts. Before 13 an array that is allocated has all.
 	 */
 	uint64_t individual, texts[2];
 	unsigned int nindividual;	/* elements of ->individual */
 	unsigned int text;		/* tranche of texts[0], as an index into the array */
-	uint64_t data, data_bytes;	/* initialised variables, as linked */
+	struct variables variables;
 	/* Foreign bytes: names of lock types, as "relation", and of tranches; "" if unknown. */
 	char kind[POSTGRES_LOCK_KINDS][24], tranche[POSTGRES_TRANCHES][POSTGRES_TRANCHE];
 	/* Learned offsets in a PGPROC: waitLock and waitProcLock, -1 if unknown; queue links. */

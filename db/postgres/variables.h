@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The variables of a server's program, of all backends alike. One without a symbol is found by what
+ * it points to.
+ */
+#ifndef DB_POSTGRES_VARIABLES_H
+#define DB_POSTGRES_VARIABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/process_memory.h"
+#include "usdt/elf.h"
+
+/* Addresses as linked, and sizes in bytes. */
+struct variables {
+	uint64_t data, data_bytes;	/* initialised ones */
+	uint64_t bss, bss_bytes;	/* the others */
+};
+
+void variables_find(const struct elf *elf, struct variables *variables);
+
+/*
+ * Return the address as linked of the first variable of the others that is a pointer whose value
+ * @matches accepts; 0: there is none. It is called for at most 16384 pointers, which are aligned.
+ */
+uint64_t variables_search(const struct variables *variables, const struct process_memory *memory,
+			  bool (*matches)(const struct process_memory *memory, uint64_t value,
+					  const void *arg), const void *arg);
+
+#endif
