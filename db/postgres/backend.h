@@ -4,6 +4,7 @@
 #define DB_POSTGRES_BACKEND_H
 
 #include "db/postgres/locks.h"
+#include "db/postgres/wait_names.h"
 #include "host/process_memory.h"
 
 struct engine;
@@ -11,6 +12,7 @@ struct who;
 
 struct postgres_ps {
 	struct postgres_locks locks;
+	struct wait_names waits;
 	/* Variables as linked; 0: missing. */
 	uint64_t entry, client, replication, query, transaction;
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */

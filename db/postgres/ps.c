@@ -7,7 +7,6 @@
 #include "db/postgres/ps.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +36,7 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 
 	postgres_locks_find(elf, &ps->locks);
 	lock_names_find(elf, &ps->locks);
+	wait_names_find(elf, &ps->waits);
 	ps->locks.is_program = is_program;
 	ps->entry = elf_symbol_value(elf, "MyBEEntry");
 	ps->client = elf_symbol_value(elf, "MyProcPort");
@@ -53,8 +53,15 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 static void postgres_names(void *state, uint32_t pid, const char *version)
 {
 	struct postgres_ps *ps = state;
+	struct process_memory memory;
+	struct process process;
 
 	lock_names_read(&ps->locks, pid, version);
+	if (process_read(pid, ps->locks.is_program, &process) ||
+	    process_memory_open_program(&process, ps->locks.lowest, &memory))
+		return;
+	wait_names_read(&ps->waits, &ps->locks, &memory, version);
+	process_memory_close(&memory);
 }
 
 static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
@@ -208,27 +215,6 @@ static uint32_t reader_wait(const struct reader *r)
 	return event;
 }
 
-/* Write "CLASS" or "CLASS:NAME" as pg_stat_activity has them; utils/wait_event.h, pgstat.h. */
-static void wait_name(const struct postgres_ps *ps, uint32_t event, struct ps_session *session)
-{
-	static const char *const classes[] = {
-		[1] = "LWLock", [3] = "Lock", [4] = "BufferPin", [5] = "Activity", [6] = "Client",
-		[7] = "Extension", [8] = "IPC", [9] = "Timeout", [10] = "IO",
-		[11] = "InjectionPoint",
-	};
-	uint32_t class = event >> 24, id = event & 0xffff;
-	const char *name = "";
-
-	if (class >= sizeof(classes) / sizeof(*classes) || !classes[class])
-		return;
-	if (class == 1 && id < POSTGRES_TRANCHES)
-		name = ps->locks.tranche[id];
-	else if (class == 3 && id < POSTGRES_LOCK_KINDS)
-		name = ps->locks.kind[id];
-	snprintf(session->wait, sizeof(session->wait), "%s%s%s", classes[class], *name ? ":" : "",
-		 name);
-}
-
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
@@ -261,8 +247,9 @@ static int postgres_read(void *state, const struct ps_query *query)
 		reader_variables(&r, &session);
 	backend_application(&r.memory, query->places, session.who.application);
 	event = reader_wait(&r);
-	wait_name(state, event, &session);
-	if (event >> 24 == 3)
+	wait_names_write(&r.ps->waits, &r.ps->locks, &r.memory, event, session.wait,
+			 sizeof(session.wait));
+	if (event >> 24 == WAIT_LOCK)
 		reader_blockers(&r, &session);
 	query->add(query->arg, &session, query->process->ppid);
 cleanup:

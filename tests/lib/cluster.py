@@ -142,6 +142,7 @@ def log_path(folder, name):
 
 class Cluster:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
+    loader, environment, template = (), {}, staticmethod(init_template)		# of a release of its own
 
     def __init__(self, postgres=None, name="", wrap=(), **settings):
         self.bindir = server_bindir()
@@ -169,7 +170,7 @@ class Cluster:
         os.chmod(self.socket_dir, 0o777)
         if os.geteuid() == 0:
             shutil.chown(self.dir, "postgres", "postgres")
-        copy_template(self.data, init_template)
+        copy_template(self.data, self.template)
         settings = {
             "port": self.port,
             "listen_addresses": "'127.0.0.1'",
@@ -184,9 +185,9 @@ class Cluster:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*(part.format(dir=self.dir) for part in self.wrap), self.postgres, "-D", self.data], cwd=self.dir, stdin=subprocess.DEVNULL,
+                [*(part.format(dir=self.dir) for part in self.wrap), *self.loader, self.postgres, "-D", self.data], cwd=self.dir, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
-                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **({} if self.wrap else run_as()))
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **self.environment}, **({} if self.wrap else run_as()))
         wait_for(self.answers, 60, f"the server to answer; its log ends:\n{self.log_tail()}")
         self.settle()		# the connection that asked goes on after its client
         running.add(self)
