@@ -28,13 +28,17 @@ enum end_kind { END_RETURN, END_CALL };
 /*
  * The member to find: returned, set, compared with a constant, of which bits are set, or passed by
  * address to a call;
+ * FIND_COPIED: stored at agreed->at of where the third argument points;
  * FIND_GLOBAL: returned, of the object that a variable of the file points to.
  */
-enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_GLOBAL };
+enum purpose {
+	FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_COPIED, FIND_GLOBAL
+};
 
 /* What all paths so far agree on, and 4-byte members that are set to the second argument. */
 struct agreed {
-	struct value member;		/* returned, set, compared */
+	struct value member;		/* returned, set, compared, copied */
+	int64_t at;			/* FIND_COPIED: where to */
 	struct value half;		/* the first one .. */
 	bool halves;			/* .. of several */
 };
@@ -156,6 +160,18 @@ static bool state_store_flag(struct state *state, const struct uop *op)
 	return !value_same(&what, &where) || state_agree(state, &what);
 }
 
+/* Store a member through the third argument. Other stores do not matter. */
+static bool state_store_copy(struct state *state, const struct uop *op)
+{
+	struct value what = state_get(state, op->reg);
+	struct value where = value_plus(state_get(state, op->base),
+					op->number - state->agreed->at);
+
+	state->flags = (struct value){ 0 };
+	return !value_is_argument(&where, 2) || !value_is_member(&what) || what.size != 8 ||
+	       op->size != 8 || state_agree(state, &what);
+}
+
 /* End a path. All paths of a setter that set a member must set the same one. */
 static bool state_end(const struct state *state)
 {
@@ -245,6 +261,7 @@ static bool state_op(struct state *state, const struct uop *op)
 	case UOP_STORE:
 		return state->purpose == FIND_RESULT ? state_store_result(state, op) :
 		       state->purpose == FIND_FLAG ? state_store_flag(state, op) :
+		       state->purpose == FIND_COPIED ? state_store_copy(state, op) :
 						     state_store_member(state, op);
 	case UOP_ADD_NUMBER:
 		state_put(state, op->reg, value_plus(base, op->number));
@@ -334,6 +351,7 @@ static int state_execute(struct state *state, uint16_t machine, const void *code
 			 enum purpose purpose, struct agreed *agreed)
 {
 	const struct arch_code *arch = arch_code_of(machine);
+	unsigned int arguments = purpose == FIND_COPIED ? 3 : 2;
 
 	if (!arch)
 		return -EINVAL;
@@ -343,7 +361,7 @@ static int state_execute(struct state *state, uint16_t machine, const void *code
 		state->purpose = FIND_RESULT;
 		state->regs[UOP_GLOBAL] = (struct value){ .kind = VALUE_MEMBER, .size = 8 };
 	}
-	for (unsigned int i = 0; i < 2 && purpose != FIND_GLOBAL; i++)
+	for (unsigned int i = 0; i < arguments && purpose != FIND_GLOBAL; i++)
 		state->regs[arch->args[i]] =
 			(struct value){ .kind = VALUE_MEMBER, .size = 8, .argument = (uint8_t)i };
 	return state_run(state);
@@ -470,6 +488,16 @@ int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct
 	return err ? err : out->kind == ACCESSOR_ADDRESS && out->offset ? 0 : -EINVAL;
 }
 
+int accessor_body_copied(uint16_t machine, const void *code, size_t size, int64_t at,
+			 struct accessor *out)
+{
+	struct state state;
+	struct agreed agreed = { .at = at };
+
+	return state_execute(&state, machine, code, size, FIND_COPIED, &agreed) ?
+	       -EINVAL : value_describe(&agreed.member, out);
+}
+
 /*
  * Find function @symbol. Return its first @max bytes at most, borrowed from
  * @elf, and their number in *@size, or NULL if there is no such function.
@@ -512,6 +540,15 @@ static __attribute__((noinline)) int body_read(const struct elf *elf, const char
 	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
 	return code ? read(elf->machine, code, size, out) : -ENOENT;
+}
+
+int accessor_read_copied(const struct elf *elf, const char *symbol, int64_t at,
+			 struct accessor *out)
+{
+	size_t size;
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
+
+	return code ? accessor_body_copied(elf->machine, code, size, at, out) : -ENOENT;
 }
 
 int accessor_read(const struct elf *elf, const char *symbol, struct accessor *out)

@@ -8,7 +8,7 @@
  * better than a wrong one.
  *
  * Functions that do more can still reveal a member: one that they set to their
- * argument, compare with a constant, or set bits of. For these, both sides of every
+ * argument, compare with a constant, set bits of, or copy. For these, both sides of every
  * conditional jump are executed. A path ends at an unsupported instruction or
  * at a jump out of the function, and what it found so far is kept. A call
  * preserves the registers that the ABI says are callee-saved. All paths
@@ -74,6 +74,13 @@ int accessor_read_flag(const struct elf *elf, const char *symbol, struct accesso
 int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
+ * Read the 8-byte member (an ACCESSOR_VALUE) that function @symbol copies to offset @at of where
+ * its third argument points.
+ */
+int accessor_read_copied(const struct elf *elf, const char *symbol, int64_t at,
+			 struct accessor *out);
+
+/*
  * Read the member (an ACCESSOR_POINTER whose ->offset is 0) that function @symbol returns of the
  * object that a variable points to, or 0 if that is NULL.
  */
@@ -120,6 +127,10 @@ int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_flag(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out);
+
+/* accessor_read_copied() for the @size bytes of a body at @code. */
+int accessor_body_copied(uint16_t machine, const void *code, size_t size, int64_t at,
+			 struct accessor *out);
 
 /* accessor_read_element() for the @size bytes of a body at @code, linked at @vaddr. */
 int accessor_body_element(uint16_t machine, const void *code, size_t size, uint64_t vaddr,

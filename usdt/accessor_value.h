@@ -22,7 +22,7 @@ enum value_kind {
 
 struct value {
 	enum value_kind kind;
-	uint8_t argument;	/* 0: the object, 1: the second argument */
+	uint8_t argument;	/* 0: the object, 1: the second argument, 2: the third */
 	uint8_t loads;
 	uint8_t size;		/* significant bytes */
 	int64_t offset[LOADS_MAX + 1];

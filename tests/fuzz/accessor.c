@@ -39,6 +39,11 @@ static void check_length(const uint8_t *data, size_t size)
 	}
 }
 
+static int body_copied(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	return accessor_body_copied(machine, code, size, 8, out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
@@ -49,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_body(accessor_body_setter, machine, code, in.left);
 	check_body(accessor_body_compared, machine, code, in.left);
 	check_body(accessor_body_passed, machine, code, in.left);
+	check_body(body_copied, machine, code, in.left);
 	check_body(accessor_body_flag, machine, code, in.left);
 	check_length(code, in.left);
 	free(code);

@@ -115,6 +115,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 		accessor_read_compared(elf, symbol.name, &accessor);
 		accessor_read_passed(elf, symbol.name, &accessor);
 		accessor_read_flag(elf, symbol.name, &accessor);
+		accessor_read_copied(elf, symbol.name, 8, &accessor);
 		accessor_read_global(elf, symbol.name, &vaddr);
 		accessor_match(elf, symbol.name, "48 8b @@@@@@@@", &offset);
 	}

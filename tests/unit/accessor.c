@@ -22,6 +22,11 @@
 #define BTI		"5f2403d5"
 #define RET		"c0035fd6"
 
+static int body_copied(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	return accessor_body_copied(machine, code, size, 8, out);
+}
+
 typedef int (*read_body)(uint16_t machine, const void *code, size_t size, struct accessor *out);
 
 struct body {
@@ -43,12 +48,14 @@ struct body {
 #define X86_FLAG(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_flag, __VA_ARGS__ }
 #define X86_PASS(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_passed, __VA_ARGS__ }
 #define X86_GLOBAL(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_global, __VA_ARGS__ }
+#define X86_COPY(name, hex, ...)	{ name, hex, EM_X86_64, body_copied, __VA_ARGS__ }
 #define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body, __VA_ARGS__ }
 #define ARM_GLOBAL(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_global, __VA_ARGS__ }
 #define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
 #define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
 #define ARM_FLAG(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_flag, __VA_ARGS__ }
 #define ARM_PASS(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_passed, __VA_ARGS__ }
+#define ARM_COPY(name, hex, ...)	{ name, hex, EM_AARCH64, body_copied, __VA_ARGS__ }
 
 /* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds), MySQL 9.7, PostgreSQL 15. */
 static const struct body server_bodies[] = {
@@ -80,6 +87,13 @@ static const struct body server_bodies[] = {
 	    ENDBR64 "488d05adc36203488bb758050000ba01000000488b38e9e1631101", VALUE(0x558, 8)),
 	X86("9.7 Security_context::user", ENDBR64 "488b07488b5708c3", PAIR(0, 8)),
 	X86("9.7 Security_context::ip", ENDBR64 "488b4740488b5748c3", PAIR(0x40, 0x48)),
+	X86_COPY("10.11 set_thd_stage_info",
+		 "4989d4" "4889fb" "4d85e47416" "8b8308260000" "41890424" "488b8300260000"
+		 "4989442408" "c3", VALUE(0x2600, 8)),
+	ARM_COPY("a copy of the stage", "083440f9" "480400f9" RET, VALUE(0x68, 8)),
+	X86_COPY("9.7 THD::enter_stage",
+		 ENDBR64 "4885d27413" "8bb770180000" "8932" "488bb778180000" "48897208" "c3",
+		 VALUE(0x1878, 8)),
 	X86_SET("10.11 set_sent_row_count",
 		"4889b7983b0000488bbf503c00004885ff7505c30f1f4000488d05e1920501488b00ffa078020000",
 		VALUE(0x3b98, 8)),
@@ -374,6 +388,12 @@ static const struct body refused_bodies[] = {
 	ARM_PASS("no call", "00a00191" RET, { 0 }),
 	X86_SET("accessor read as setter", "488b4768c3", { 0 }),
 	X86_SET("third argument", "48895768c3", { 0 }),
+	ARM_COPY("an address", "08a00191" "480400f9" RET, { 0 }),
+	X86_COPY("nothing", "c3", { 0 }),
+	X86_COPY("another place", "488b4768" "48894210" "c3", { 0 }),
+	X86_COPY("through the second argument", "488b4768" "48894608" "c3", { 0 }),
+	X86_COPY("an address", "488d4768" "48894208" "c3", { 0 }),
+	X86_COPY("two members", "488b4768" "48894208" "488b4770" "48894208" "c3", { 0 }),
 	X86_SET("two members of 32 bits", "897768897770c3", { 0 }),
 	X86_SET("16 bits of 32", "6689777068c3", { 0 }),
 	X86_SET("two members", "48897768488977" "70c3", { 0 }),
@@ -545,7 +565,7 @@ static void test_random(void)
 {
 	static const read_body reads[] = { accessor_body, accessor_body_setter,
 					   accessor_body_compared, accessor_body_flag,
-					   accessor_body_passed };
+					   accessor_body_passed, body_copied };
 	uint32_t seed = 1;
 
 	for (unsigned int round = 0; round < 300000; round++) {
