@@ -406,7 +406,7 @@ const struct command command_ps = {
 	"the memory of the servers; nothing is attached. With THRESHOLD, only sessions\n"
 	"that have been in their state for that long. ENGINE: default all.\n"
 	"Columns, for -o: id, pid, server, engine, user, db, client, app, container,\n"
-	"state, xact, time, wait, blocked_by, query.\n",
+	"state, xact, time, wait, stage, blocked_by, query.\n",
 	.examples =
 	"  dbslower ps                       # all sessions; active ones first\n"
 	"  dbslower ps 5s --user app         # of one user, for 5 s in the same state\n"

@@ -140,6 +140,7 @@ static const struct ps_column columns[] = {
 	{ "xact", "XACT(s)", cell_transaction, 0, 9, true },
 	{ "time", "TIME(s)", cell_time, 0, 9, true },
 	{ "wait", "WAIT", STRING(wait, 18) },
+	{ "stage", "STAGE", STRING(stage, 24) },
 	{ "blocked_by", "BLOCKED BY", cell_blockers, 0, 10, false },
 	{ "query", "QUERY", NULL, 0, 0, false },
 };
@@ -249,6 +250,7 @@ void ps_json(struct output *out, const struct ps_session *s, uint64_t now_ns)
 	json_age(out, ",\"state_ms\":", s->state_ns, now_ns);
 	json_age(out, ",\"transaction_ms\":", s->transaction_ns, now_ns);
 	json_known(out, ",\"wait\":\"", s->wait);
+	json_known(out, ",\"stage\":\"", s->stage);
 	for (unsigned int i = 0; i < s->nblockers; i++)
 		json_number(out, i ? "," : ",\"blocked_by\":[", s->blockers[i]);
 	output_string(out, s->nblockers ? "]" : "");

@@ -42,6 +42,7 @@
 #define SAMPLE_WALK_MAX	32768		/* the same for one sample */
 #define DEADLINE_STEP	64		/* sessions between two looks at the clock */
 #define LIST_NS		100000000u	/* after which the THDs that are sampled are listed again */
+#define STAGE_NAME_AT	8		/* PSI_stage_info::m_name; mysql/psi/psi_stage.h */
 #define LEARN_FROM	16		/* sessions, and .. */
 #define LEARN_NS	50000000u	/* .. how long they have run a statement at least */
 
@@ -49,7 +50,7 @@ struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
 	uint64_t threads;		/* variable: the list, as linked; 0: MySQL */
 	uint64_t manager, count;	/* MySQL's variables, as linked */
-	int64_t times, options;		/* offsets in a THD; -1: unknown */
+	int64_t times, options, stage;	/* offsets in a THD; -1: unknown */
 	struct mysql_locks locks;
 	bool (*is_program)(const char *name);	/* for process_read() */
 };
@@ -103,6 +104,16 @@ struct mysql_server {
 	int64_t here_ns, ahead_ns;	/* as in struct reader */
 };
 
+/* Find the member of a THD with the address of the stage's name: MariaDB's proc_info. */
+static int64_t find_stage(const struct elf *elf)
+{
+	struct accessor stage;
+
+	return accessor_read_copied(elf, "set_thd_stage_info", STAGE_NAME_AT, &stage) &&
+	       accessor_read_copied(elf, "_ZN3THD11enter_stageEPK17PSI_stage_info_v1PS0_PKcS5_j",
+				    STAGE_NAME_AT, &stage) ? -1 : stage.offset;
+}
+
 static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_ps *ps = state;
@@ -114,6 +125,7 @@ static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(con
 	ps->manager = elf_symbol_value(elf, "_ZN18Global_THD_manager11thd_managerE");
 	ps->count = elf_symbol_value(elf, "_ZN18Global_THD_manager23atomic_global_thd_countE");
 	ps->options = mysql_options_find(elf);
+	ps->stage = find_stage(elf);
 	mysql_locks_find(elf, &ps->locks);
 	/*
 	 * THD::start_utime is before the member to which this function adds: MariaDB's
@@ -179,6 +191,26 @@ static void reader_statement(const struct reader *r, uint64_t thd, struct ps_ses
 	session->len = (size_t)n;
 	session->cut = len > (size_t)n;
 	session->statement_ns = reader_start(r, thd);
+}
+
+/* Read the stage of an active session, which SHOW PROCESSLIST prints unless it uses the network. */
+static void reader_stage(const struct reader *r, uint64_t thd, struct ps_session *session)
+{
+	char *stage = session->stage;
+	uint64_t address;
+	ssize_t n = 0;
+
+	if (r->ps->stage >= 0 &&
+	    reader_bytes(r, thd + (uint64_t)r->ps->stage, &address, sizeof(address)) &&
+	    address >= 4096)
+		n = process_memory_read(&r->memory, address, stage, sizeof(session->stage));
+	for (ssize_t i = 0; i < n; i++) {
+		if (!stage[i])
+			return;
+		if (stage[i] < ' ' || stage[i] > '~')
+			break;
+	}
+	*stage = '\0';
 }
 
 /* Return the state of a session that runs no statement. */
@@ -307,10 +339,12 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	reader_statement(r, thd, &session);
 	if (!*session.who.user && session.state != PS_ACTIVE)
 		return true;
-	if (session.state == PS_ACTIVE)
+	if (session.state == PS_ACTIVE) {
+		reader_stage(r, thd, &session);
 		reader_wait(r, thd, &session);
-	else
+	} else {
 		session.state = reader_idle(r, thd);
+	}
 	if (reader_bytes(r, thd, &class, sizeof(class)) && class == r->class)
 		return r->query->add(r->query->arg, &session, r->query->process->pid);
 	free(session.text);

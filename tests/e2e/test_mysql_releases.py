@@ -606,6 +606,36 @@ def test_locks_that_are_granted(server, case):
     assert len(seen) == 3 and not [one for one in seen if "wait" in one or "blocked_by" in one]
 
 
+def test_stages(server):
+    """What active sessions do, as the list of processes has it at that moment."""
+    states = """select id, state from information_schema.processlist
+        where info like '%/* staged */' and id <> connection_id()"""
+    texts = ["select sleep(600) /* staged */", "select get_lock('staged', 600) /* staged */", "update goods set n = 1 /* staged */",
+             "alter table goods add m int /* staged */"]
+    waiting = {b"user sleep", b"user lock", b"updating", b"waiting for table metadata lock"}
+    with server.connect(database="shop") as admin:
+        admin.query("create table goods (id int primary key, n int) engine=innodb")
+        admin.query("insert into goods values (1, 1)")
+        clients = [server.connect(database="shop") for _ in texts]
+        for text in ("select get_lock('staged', 0)", "begin", "select * from goods for update"):
+            admin.query(text)
+        threads = [threading.Thread(target=fails, args=pair) for pair in zip(clients, texts)]
+        for one in threads:
+            one.start()
+        wait_for(lambda: {state.lower() for _, state in admin.rows(states)} == waiting, what="all to wait")
+        before = {int(number): state.decode() for number, state in admin.rows(states)}
+        seen = {one["connection_id"]: one.get("stage") for one in sessions("-p", str(server.pid))}
+        for number in before:
+            admin.query(f"kill query {number}")
+        for one in threads:
+            one.join()
+        for one in clients:
+            one.close()
+        admin.query("rollback")
+        admin.query("drop table goods")
+    assert {number: seen[number] for number in before} == before
+
+
 def test_many_that_wait(server):
     """Of forty sessions behind an ALTER each has the one that holds the lock among its blockers; none of those behind blocks the ALTER."""
     with server.connect(database="shop") as admin:
