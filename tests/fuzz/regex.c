@@ -58,8 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!err) {
 		bool found = regex_match(&pattern, text, in.left);
 
+		/* glibc takes anchors inside of a pattern for those of lines. */
 		if (!pattern.text && strlen(source) < 40 && in.left < 40 &&
-		    !memchr(text, '\0', in.left) && is_plain(source))
+		    !memchr(text, '\0', in.left) && is_plain(source) &&
+		    !(strpbrk(source, "^$") && memchr(text, '\n', in.left)))
 			check_library(source, text, in.left, found);
 		/* A match in a text is one in a longer text, unless the pattern has an anchor. */
 		if (found && !strchr(source, '$')) {
