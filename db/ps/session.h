@@ -33,7 +33,7 @@ struct ps_session {
 	uint64_t state_ns;		/* since when it has been in this state */
 	uint64_t transaction_ns;	/* begin of the transaction */
 	char wait[80];			/* "Lock:relation"; "": does not wait, or unknown */
-	char stage[64];			/* MySQL's, "Sending data"; "": unknown, or there is none */
+	char stage[72];			/* MySQL's, "Sending data"; "": unknown, or there is none */
 	/*
 	 * ps_session_id() of those that hold the awaited lock or are ahead in its queue; 0: a
 	 * prepared transaction

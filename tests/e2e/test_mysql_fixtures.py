@@ -128,9 +128,13 @@ def test_sessions(tmp_path):
             assert server.stdout.readline() == b"ready\n"
             common = {"type": "session", "server": {"engine": "mysql", "pid": server.pid, "path": str(path)}, "pid": server.pid,
                       "user": "anna", "client": "10.0.0.7"}
+            stage = "Making temporary file (append) before replaying LOAD DATA INFILE"
             listed = [{key: value for key, value in one.items() if key != "time"} for one in sessions("-p", server.pid)]
             assert listed == [
-                {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1", "truncated": False},
+                {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1", "truncated": False,
+                 "stage": stage},
+                *({**common, "connection_id": number, "state": "active", "database": "shop", "query": "select 2", "truncated": False}
+                  for number in range(31, 38)),
                 {**common, "connection_id": 12, "state": "idle in transaction"},
                 {**common, "connection_id": 21, "state": "idle"}]
             server.stdin.write(b"\n")

@@ -634,6 +634,7 @@ def test_stages(server):
         admin.query("rollback")
         admin.query("drop table goods")
     assert {number: seen[number] for number in before} == before
+    assert not any(stage for number, stage in seen.items() if number not in before)
 
 
 def test_many_that_wait(server):
