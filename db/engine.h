@@ -125,6 +125,23 @@ struct engine_activity {
 };
 
 struct elf;
+struct process_memory;
+
+/*
+ * What is known of a server: ->bytes without pointers to what it owns, initially zero. It is found
+ * in the file, copied for each user, and completed from a process.
+ */
+struct state_ops {
+	size_t bytes;
+	/*
+	 * Find the symbols and offsets in @elf. @is_program is for process_read(). Return 0, or
+	 * -ENOENT: they are not there.
+	 */
+	int (*find)(void *state, const struct elf *elf, bool (*is_program)(const char *name));
+	/* Read the server's names from @memory of a session of release @version. May be NULL. */
+	void (*names)(void *state, const struct process_memory *memory, const char *version);
+};
+
 struct lock_ops;
 struct object_places;
 struct ps_ops;

@@ -23,6 +23,7 @@ struct tags;
 struct traceparent;
 
 #define SERVER_VERSION	64	/* bytes of a version, with the NUL */
+#define WAIT_EVENT	80	/* bytes of a wait event's name, with the NUL */
 
 /*
  * A server, or, as long as its process is unknown, what is known of it: at least its file. "", 0

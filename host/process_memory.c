@@ -53,6 +53,12 @@ ssize_t process_memory_read(const struct process_memory *memory, uint64_t addres
 	return n < 0 ? -errno : n;
 }
 
+bool process_memory_get(const struct process_memory *memory, uint64_t address, void *buf,
+			size_t size)
+{
+	return address >= 4096 && process_memory_read(memory, address, buf, size) == (ssize_t)size;
+}
+
 int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,
 			    size_t size)
 {

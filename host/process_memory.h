@@ -27,6 +27,10 @@ int process_memory_open_program(const struct process *process, uint64_t lowest,
 ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,
 			    size_t size);
 
+/* Return whether all @size bytes at @address, which is not in the first page, could be read. */
+bool process_memory_get(const struct process_memory *memory, uint64_t address, void *buf,
+			size_t size);
+
 /*
  * Read @size bytes of the program's variable whose address as linked is @vaddr. Return 0, -EIO if
  * fewer bytes can be read, or -errno.

@@ -11,7 +11,7 @@
 #include "db/engines.h"
 #include "db/locks/ops.h"
 #include "db/locks/poll.h"
-#include "db/locks/states.h"
+#include "db/discover/states.h"
 #include "db/session/identity.h"
 #include "db/session/object.h"
 #include "host/clock.h"
@@ -29,7 +29,7 @@
 struct locks {
 	struct locks_config config;
 	int waits, sums;		/* maps, borrowed */
-	struct lock_states states;
+	struct states states;
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
 	uint64_t held_ns;		/* when the first held wait is over; 0: none is held */
@@ -55,14 +55,16 @@ static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
 /* Return the state of the server of @event, or NULL if it was not read. */
 static void *locks_state(struct locks *l, const struct event_lock *event)
 {
-	return lock_states_get(&l->states, event->target_id, event->uid);
+	return states_get(&l->states, &(struct state_key){ event->target_id, event->uid, 0 });
 }
 
 /* The same; read it from the process of @event if it is not known. */
 static void *locks_find(struct locks *l, const struct event_lock *event)
 {
-	return lock_states_read(&l->states, locks_target(l, event->target_id), event->pid,
-				event->uid);
+	const struct target *target = locks_target(l, event->target_id);
+	const struct state_key key = { .target_id = target->id, .uid = event->uid };
+
+	return states_read(&l->states, &target->engine->lock_ops->state, target, event->pid, &key);
 }
 
 /* Write the name of LWLock tranche @tranche to @name, unless a program has read it. */
@@ -722,6 +724,7 @@ static const struct engine *lwlock_engine(void)
 
 ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 {
+	struct state_key state = { .server = 0 };
 	struct lwlock_key keys[2];
 	size_t n = 0;
 
@@ -738,8 +741,9 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 		count->engine = lwlock_engine();
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		lwlock_name(count->engine->lock_ops,
-			    lock_states_get(&l->states, keys[1].target_id, keys[1].uid),
+		state.target_id = keys[1].target_id;
+		state.uid = keys[1].uid;
+		lwlock_name(count->engine->lock_ops, states_get(&l->states, &state),
 			    keys[1].tranche, count->name);
 		n++;
 	}
@@ -753,6 +757,6 @@ void locks_close(struct locks *l)
 	lock_waits_clear(&l->waiting);
 	identity_clear(&l->identities);
 	servers_clear(&l->servers);
-	lock_states_clear(&l->states);
+	states_clear(&l->states);
 	free(l);
 }

@@ -23,17 +23,10 @@ struct lock_query {
 #define LOCK_TAG_RELATION	0x02	/* field[1] is the OID of a relation */
 #define LOCK_TAG_TRANSACTION	0x04	/* field[0] is a transaction id */
 
-/*
- * The functions with a state share one per server's file and user: ->state_bytes without pointers
- * to memory that is owned, initially zero. It is NULL if it was not read. See db/locks/states.h.
- */
+/* The functions with a state share one per server's file and user; NULL if it was not read. */
 struct lock_ops {
 	const struct engine_probe_set *probes;
-	size_t state_bytes;
-	/* Find the symbols and offsets that ->read() needs. @is_program is for process_read(). */
-	void (*find)(void *state, const struct elf *elf, bool (*is_program)(const char *name));
-	/* Read the server's names from process @pid of release @version. May be NULL. */
-	void (*names)(void *state, uint32_t pid, const char *version);
+	struct state_ops state;
 	/*
 	 * Resolve the holders of the awaited lock. Return 0; -ENOENT if the process waits for no
 	 * lock; or -errno. @info has what could be read in each case; lock_info_clear() frees it.

@@ -52,12 +52,13 @@ static const struct engine_probe_set mysql_set = {
 	mysql_probes, sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 };
 
-static void ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
+static int ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_locks *places = state;
 
 	mysql_locks_find(elf, places);
 	places->is_program = is_program;
+	return 0;
 }
 
 static int ops_read(void *state, const struct lock_query *query, struct lock_info *info)
@@ -72,6 +73,6 @@ static const char *ops_kind(const void *state, const struct event_lock *event)
 }
 
 const struct lock_ops mysql_lock_ops = {
-	.probes = &mysql_set, .state_bytes = sizeof(struct mysql_locks),
-	.find = ops_find, .read = ops_read, .kind = ops_kind, .object = mysql_lock_object,
+	.probes = &mysql_set, .state = { .bytes = sizeof(struct mysql_locks), .find = ops_find },
+	.read = ops_read, .kind = ops_kind, .object = mysql_lock_object,
 };

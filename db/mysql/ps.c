@@ -742,7 +742,7 @@ static void mysql_forget(void *of, const struct sample_query *query)
 }
 
 const struct ps_ops mysql_ps_ops = {
-	.state_bytes = sizeof(struct mysql_ps), .find = mysql_find, .read = mysql_read,
+	.state = { .bytes = sizeof(struct mysql_ps), .find = mysql_find }, .read = mysql_read,
 	.server_bytes = sizeof(struct mysql_server), .sample = mysql_sample,
 	.forget = mysql_forget,
 };

@@ -13,6 +13,7 @@ struct who;
 struct postgres_ps {
 	struct postgres_locks locks;
 	struct wait_names waits;
+	bool named;				/* both have the names */
 	/* Variables as linked; 0: missing. */
 	uint64_t entry, client, replication, query, transaction;
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */

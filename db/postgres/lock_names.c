@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/process.h"
 #include "host/process_memory.h"
 #include "usdt/elf_symbol.h"
 
@@ -51,11 +50,13 @@ void lock_names_find(const struct elf *elf, struct postgres_locks *places)
 		places->nkinds = POSTGRES_LOCK_KINDS;
 }
 
-/* Read @size bytes at @address. Return whether all could be read. */
-static bool read_bytes(const struct process_memory *memory, uint64_t address, void *buf,
-		       size_t size)
+/* Return where the @n @words have the two of @texts, one after the other; or @n. */
+static size_t words_find(const uint64_t *words, size_t n, const uint64_t texts[2])
 {
-	return address && process_memory_read(memory, address, buf, size) == (ssize_t)size;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (words[i] == texts[0] && words[i + 1] == texts[1])
+			return i;
+	return n;
 }
 
 /*
@@ -64,16 +65,19 @@ static bool read_bytes(const struct process_memory *memory, uint64_t address, vo
  */
 static uint64_t read_array(const struct postgres_locks *places, const struct process_memory *memory)
 {
-	uint64_t data = places->variables.data + memory->slide, found = 0;
-	size_t size = places->variables.data_bytes;
 	uint64_t texts[2] = { places->texts[0] + memory->slide, places->texts[1] + memory->slide };
-	char *bytes = places->texts[0] ? malloc(size) : NULL, *at = NULL;
+	uint64_t address, found = 0;
 
-	if (bytes && read_bytes(memory, data, bytes, size))
-		at = memmem(bytes, size, texts, sizeof(texts));
-	if (at)
-		found = data + (uint64_t)(at - bytes) - places->text * 8;
-	free(bytes);
+	for (int constant = 0; places->texts[0] && !found && constant < 2; constant++) {
+		size_t n, at;
+		uint64_t *words = variables_words(&places->variables, memory, constant, &n,
+						  &address);
+
+		at = words_find(words, n, texts);
+		if (at < n)
+			found = address + memory->slide + (at - places->text) * 8;
+		free(words);
+	}
 	return found;
 }
 
@@ -81,7 +85,7 @@ static bool is_registered(const struct process_memory *memory, uint64_t value, c
 {
 	uint64_t pointers[2];
 
-	return read_bytes(memory, value, pointers, sizeof(pointers)) &&
+	return process_memory_get(memory, value, pointers, sizeof(pointers)) &&
 	       !memcmp(pointers, arg, sizeof(pointers));
 }
 
@@ -105,7 +109,7 @@ static uint64_t read_registered(const struct postgres_locks *places,
 static void read_name(const struct process_memory *memory, uint64_t address, char *name,
 		      size_t size)
 {
-	if (!read_bytes(memory, address, name, size) || !memchr(name, '\0', size))
+	if (!process_memory_get(memory, address, name, size) || !memchr(name, '\0', size))
 		*name = '\0';
 }
 
@@ -128,28 +132,23 @@ static void read_tranches(struct postgres_locks *places, const struct process_me
 {
 	uint64_t pointers[POSTGRES_TRANCHES] = { 0 };
 
-	read_bytes(memory, array, pointers, n * 8);
+	process_memory_get(memory, array, pointers, n * 8);
 	if (places->nindividual < n)
-		read_bytes(memory, places->individual + memory->slide, pointers,
+		process_memory_get(memory, places->individual + memory->slide, pointers,
 			   places->nindividual * 8);
 	for (unsigned int i = 0; i < n; i++)
 		read_name(memory, pointers[i], places->tranche[i], POSTGRES_TRANCHE);
 }
 
-void lock_names_read(struct postgres_locks *places, uint32_t pid, const char *version)
+void lock_names_read(struct postgres_locks *places, const struct process_memory *memory,
+		     const char *version)
 {
 	/* LWTRANCHE_FIRST_USER_DEFINED by release, since 10. */
 	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, POSTGRES_TRANCHES };
 	unsigned long release = strtoull(version, NULL, 10) - 10;
-	struct process_memory memory;
-	struct process process;
 
-	if (process_read(pid, places->is_program, &process) ||
-	    process_memory_open_program(&process, places->lowest, &memory))
-		return;
-	read_kinds(places, &memory);
+	read_kinds(places, memory);
 	if (release < sizeof(counts))
-		read_tranches(places, &memory, release < 3 ? read_registered(places, &memory) :
-			      read_array(places, &memory), counts[release]);
-	process_memory_close(&memory);
+		read_tranches(places, memory, release < 3 ? read_registered(places, memory) :
+			      read_array(places, memory), counts[release]);
 }

@@ -4,11 +4,13 @@
 #define DB_POSTGRES_LOCK_NAMES_H
 
 #include "db/postgres/locks.h"
+#include "host/process_memory.h"
 
 /* Find in @elf what lock_names_read() needs; after postgres_locks_find(). */
 void lock_names_find(const struct elf *elf, struct postgres_locks *places);
 
-/* Read ->kind and ->tranche from process @pid, a server of release @version ("15.14"). */
-void lock_names_read(struct postgres_locks *places, uint32_t pid, const char *version);
+/* Read ->kind and ->tranche from the memory of a process of release @version ("15.14"). */
+void lock_names_read(struct postgres_locks *places, const struct process_memory *memory,
+		     const char *version);
 
 #endif

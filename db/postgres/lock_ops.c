@@ -127,18 +127,19 @@ static const struct engine_probe_set postgres_set = {
 	postgres_probes, sizeof(postgres_probes) / sizeof(postgres_probes[0]),
 };
 
-static void ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
+static int ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct postgres_locks *places = state;
 
 	postgres_locks_find(elf, places);
 	lock_names_find(elf, places);
 	places->is_program = is_program;
+	return 0;
 }
 
-static void ops_names(void *state, uint32_t pid, const char *version)
+static void ops_names(void *state, const struct process_memory *memory, const char *version)
 {
-	lock_names_read(state, pid, version);
+	lock_names_read(state, memory, version);
 }
 
 static int ops_read(void *state, const struct lock_query *query, struct lock_info *info)
@@ -177,8 +178,11 @@ static void ops_relation(const void *state, const struct event_lock *event,
 }
 
 const struct lock_ops postgres_lock_ops = {
-	.probes = &postgres_set, .state_bytes = sizeof(struct postgres_locks),
-	.find = ops_find, .names = ops_names, .read = ops_read, .complete = ops_complete,
+	.probes = &postgres_set,
+	.state = {
+		.bytes = sizeof(struct postgres_locks), .find = ops_find, .names = ops_names,
+	},
+	.read = ops_read, .complete = ops_complete,
 	.kind = ops_kind, .tranche = ops_tranche, .relation = ops_relation, .joins = true,
 	.mode = postgres_lock_mode, .object = postgres_lock_object,
 	.fields = postgres_lock_fields, .oid = postgres_lock_relation,

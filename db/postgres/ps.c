@@ -22,7 +22,6 @@
 #define WAIT_AT_13	684	/* PGPROC.wait_event_info of 13 .. */
 #define WAIT_AT_10	676	/* .. and from 10 on */
 
-
 /* A process that is read. */
 struct reader {
 	struct postgres_ps *ps;
@@ -35,8 +34,6 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 	struct postgres_ps *ps = state;
 
 	postgres_locks_find(elf, &ps->locks);
-	lock_names_find(elf, &ps->locks);
-	wait_names_find(elf, &ps->waits);
 	ps->locks.is_program = is_program;
 	ps->entry = elf_symbol_value(elf, "MyBEEntry");
 	ps->client = elf_symbol_value(elf, "MyProcPort");
@@ -47,26 +44,24 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 	ps->wait = elf_symbol_value(elf, "my_wait_event_info");
 	ps->proc = elf_symbol_value(elf, "MyProc");
 	ps->wait_at = elf_symbol_value(elf, "GetCommandTagName") ? WAIT_AT_13 : WAIT_AT_10;
+	/* In a large file, it is names that are not found. */
+	lock_names_find(elf, &ps->locks);
+	wait_names_find(elf, &ps->waits);
 	return ps->query && ps->client && ps->replication ? 0 : -ENOENT;
 }
 
-static void postgres_names(void *state, uint32_t pid, const char *version)
+static void postgres_names(void *state, const struct process_memory *memory, const char *version)
 {
 	struct postgres_ps *ps = state;
-	struct process_memory memory;
-	struct process process;
 
-	lock_names_read(&ps->locks, pid, version);
-	if (process_read(pid, ps->locks.is_program, &process) ||
-	    process_memory_open_program(&process, ps->locks.lowest, &memory))
-		return;
-	wait_names_read(&ps->waits, &ps->locks, &memory, version);
-	process_memory_close(&memory);
+	lock_names_read(&ps->locks, memory, version);
+	wait_names_read(&ps->waits, &ps->locks, memory, version);
+	ps->named = true;
 }
 
 static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
 {
-	return address && process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
+	return process_memory_get(&r->memory, address, buf, size);
 }
 
 static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
@@ -215,6 +210,16 @@ static uint32_t reader_wait(const struct reader *r)
 	return event;
 }
 
+/* Write the name of wait event @event of the process with @memory to @to. */
+static void event_name(struct postgres_ps *ps, const struct process_memory *memory, uint32_t server,
+		       uint32_t event, char to[WAIT_EVENT])
+{
+	if (wait_names_write(&ps->waits, &ps->locks, server, event, to))
+		return;
+	wait_names_custom(&ps->waits, &ps->locks, memory, server, event);
+	wait_names_write(&ps->waits, &ps->locks, server, event, to);
+}
+
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
@@ -242,13 +247,15 @@ static int postgres_read(void *state, const struct ps_query *query)
 		return err;
 	if (!postgres_backend_is_session(state, &r.memory))
 		goto cleanup;
+	/* A server that starts does not have all names. */
+	if (!r.ps->named)
+		postgres_names(r.ps, &r.memory, query->version);
 	postgres_backend_who(state, &r.memory, query->engine, &session.who);
 	if (!reader_activity(&r, &session))
 		reader_variables(&r, &session);
 	backend_application(&r.memory, query->places, session.who.application);
 	event = reader_wait(&r);
-	wait_names_write(&r.ps->waits, &r.ps->locks, &r.memory, event, session.wait,
-			 sizeof(session.wait));
+	event_name(state, &r.memory, query->process->ppid, event, session.wait);
 	if (event >> 24 == WAIT_LOCK)
 		reader_blockers(&r, &session);
 	query->add(query->arg, &session, query->process->ppid);
@@ -258,7 +265,10 @@ cleanup:
 }
 
 const struct ps_ops postgres_ps_ops = {
-	.state_bytes = sizeof(struct postgres_ps), .find = postgres_find, .names = postgres_names,
-	.read = postgres_read, .server_bytes = sizeof(struct postgres_server),
-	.sample = postgres_sample, .forget = postgres_sample_forget,
+	.state = {
+		.bytes = sizeof(struct postgres_ps), .find = postgres_find, .names = postgres_names,
+	},
+	.read = postgres_read,
+	.server_bytes = sizeof(struct postgres_server), .sample = postgres_sample,
+	.forget = postgres_sample_forget,
 };

@@ -10,9 +10,10 @@
 
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
 #define ELEMENTS_MAX	1024		/* of the array; 280 are usual */
-#define SEARCHES_MAX	8		/* for the hash table */
+#define CANDIDATES_MAX	16		/* words that may be in it; one is usual */
+#define FAILURES_MAX	8		/* of searches for a name in the hash table */
 #define BUCKETS		256		/* of the hash table: the first segment; it has 128 */
-#define ENTRIES_MAX	1024		/* of it that are read; 128 are usual */
+#define ENTRIES_MAX	1024		/* of it that are read; it has at most 128 */
 
 /* An element of the array; utils/activity/wait_event_funcs.c of 17. */
 #define ELEMENT_WORDS	3		/* addresses of class, name, description */
@@ -50,15 +51,8 @@ void wait_names_find(const struct elf *elf, struct wait_names *names)
 	names->text = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
 }
 
-/* Read @size bytes at @address. Return whether all could be read. */
-static bool read_bytes(const struct process_memory *memory, uint64_t address, void *buf,
-		       size_t size)
-{
-	return address >= 4096 && process_memory_read(memory, address, buf, size) == (ssize_t)size;
-}
-
 /* Return whether @name is a string of printable characters. */
-static bool is_name(const char name[WAIT_NAME])
+static bool is_name(const char *name)
 {
 	size_t len = strnlen(name, WAIT_NAME);
 
@@ -92,9 +86,27 @@ static unsigned int read_class(struct wait_names *names, const struct process_me
 	return strcmp(name, "Buffer") ? 0 : WAIT_BUFFER;
 }
 
-/* Find the classes in the array that begins at @words, as linked at @address. */
+/* Keep the next name of @class, which is at @address; "": it is none. Return false: no room. */
+static bool keep_name(struct wait_names *names, const struct process_memory *memory,
+		      unsigned int class, uint64_t address)
+{
+	char name[WAIT_NAME];
+	size_t len;
+
+	if (!read_name(memory, address, name))
+		*name = '\0';
+	len = strlen(name) + 1;
+	if (len > sizeof(names->builtin) - names->used)
+		return false;
+	memcpy(names->builtin + names->used, name, len);
+	names->used += len;
+	names->class[class].count++;
+	return true;
+}
+
+/* Keep the names of the array that begins at @words. */
 static void read_classes(struct wait_names *names, const struct process_memory *memory,
-			 const uint64_t *words, size_t n, uint64_t address)
+			 const uint64_t *words, size_t n)
 {
 	unsigned int class = 0;
 
@@ -104,28 +116,33 @@ static void read_classes(struct wait_names *names, const struct process_memory *
 			/* The end of the array, or it is not in the order of classes. */
 			if (!class || names->class[class].count)
 				return;
-			names->class[class].first = address + i * ELEMENT_BYTES;
+			names->class[class].first = (uint16_t)names->used;
 		}
-		names->class[class].count++;
+		if (!keep_name(names, memory, class, words[1]))
+			return;
 		words += ELEMENT_WORDS;
 		n -= ELEMENT_WORDS;
 	}
 }
 
-/* Find the array among the @n @words of initialised variables, as linked at @address. */
+/* Find the array among the @n @words. */
 static void read_array(struct wait_names *names, const struct process_memory *memory,
-		       const uint64_t *words, size_t n, uint64_t address)
+		       const uint64_t *words, size_t n)
 {
 	uint64_t text = names->text + memory->slide;
+	unsigned int candidates = 0;
 
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n && candidates < CANDIDATES_MAX; i++) {
 		size_t first = i - 1;
 
-		if (words[i] != text || read_class(names, memory, words[first]) != WAIT_ACTIVITY)
+		if (words[i] != text)
+			continue;
+		candidates++;
+		if (read_class(names, memory, words[first]) != WAIT_ACTIVITY)
 			continue;
 		while (first >= ELEMENT_WORDS && words[first - ELEMENT_WORDS] == words[first])
 			first -= ELEMENT_WORDS;
-		read_classes(names, memory, words + first, n - first, address + first * 8);
+		read_classes(names, memory, words + first, n - first);
 		return;
 	}
 }
@@ -133,62 +150,66 @@ static void read_array(struct wait_names *names, const struct process_memory *me
 void wait_names_read(struct wait_names *names, const struct postgres_locks *locks,
 		     const struct process_memory *memory, const char *version)
 {
-	uint64_t data = (locks->variables.data + 7) & ~7ull;
-	size_t size = locks->variables.data_bytes & ~7ull;
-	uint64_t *words = names->text && size ? malloc(size) : NULL;
-	ssize_t n = words ? process_memory_read(memory, data + memory->slide, words, size) : 0;
+	uint64_t address;
 
 	names->release = (unsigned int)strtoul(version, NULL, 10);
-	if (n > 0)
-		read_array(names, memory, words, (size_t)n / 8, data);
-	free(words);
-}
+	for (int constant = 0; names->text && !names->used && constant < 2; constant++) {
+		size_t n;
+		uint64_t *words = variables_words(&locks->variables, memory, constant, &n,
+						  &address);
 
-/* Read the name of a built-in wait event since 17 from the array. Return whether it has one. */
-static bool builtin_name(const struct wait_names *names, const struct process_memory *memory,
-			 unsigned int class, unsigned int id, char name[WAIT_NAME])
-{
-	uint64_t address = names->class[class].first + id * ELEMENT_BYTES + 8;
-
-	return id < names->class[class].count &&
-	       !process_memory_variable(memory, address, &address, sizeof(address)) &&
-	       read_name(memory, address, name);
+		read_array(names, memory, words, n);
+		free(words);
+	}
 }
 
 /* Return the address of the hash table's directory if the hash table is at @table, or 0. */
 static uint64_t custom_directory(const struct process_memory *memory, uint64_t table)
 {
-	char bytes[TABLE_BYTES];
-	ssize_t n = table < 4096 || table & 7 ? 0 :
-		    process_memory_read(memory, table, bytes, sizeof(bytes));
+	char bytes[TABLE_BYTES], *name = NULL;
+	uint64_t address;
 
-	if (n <= 0 || !memmem(bytes, (size_t)n, TABLE_NAME, sizeof(TABLE_NAME)))
+	if (!(table & 7) && process_memory_get(memory, table, bytes, sizeof(bytes)))
+		name = memmem(bytes, sizeof(bytes), TABLE_NAME, sizeof(TABLE_NAME));
+	if (!name)
 		return 0;
-	return load64(bytes + TABLE_DIRECTORY);
+	/* Something else may be directly before the table, which points to its name. */
+	address = table + (uint64_t)(name - bytes);
+	return memmem(bytes, (size_t)(name - bytes), &address, sizeof(address)) ?
+	       load64(bytes + TABLE_DIRECTORY) : 0;
 }
 
-/* Read the name of @event from the hash table. Return whether it is there. */
-static bool custom_read(const struct process_memory *memory, uint64_t directory, uint32_t event,
-			char name[WAIT_NAME])
+/* Keep an entry of the hash table. */
+static void keep_custom(struct wait_names *names, const char entry[ENTRY_BYTES])
+{
+	struct wait_names_custom *custom = &names->customs[names->ncustom];
+
+	if (names->ncustom == sizeof(names->customs) / sizeof(*names->customs))
+		return;
+	custom->event = load32(entry + ENTRY_EVENT);
+	memcpy(custom->name, entry + ENTRY_NAME_AT, WAIT_NAME);
+	names->ncustom += is_name(custom->name);
+}
+
+/* Keep the names of the hash table. */
+static void custom_read(struct wait_names *names, const struct process_memory *memory,
+			uint64_t directory)
 {
 	uint64_t segment, buckets[BUCKETS];
 	unsigned int entries = 0;
 	char entry[ENTRY_BYTES];
+	uint64_t at;
 
-	if (!read_bytes(memory, directory, &segment, sizeof(segment)) ||
-	    !read_bytes(memory, segment, buckets, sizeof(buckets)))
-		return false;
+	if (!process_memory_get(memory, directory, &segment, sizeof(segment)) ||
+	    !process_memory_get(memory, segment, buckets, sizeof(buckets)))
+		return;
 	for (unsigned int i = 0; i < BUCKETS; i++) {
-		uint64_t at = buckets[i];
-
-		while (entries++ < ENTRIES_MAX && read_bytes(memory, at, entry, sizeof(entry))) {
-			memcpy(name, entry + ENTRY_NAME_AT, WAIT_NAME);
-			if (load32(entry + ENTRY_EVENT) == event)
-				return is_name(name);
-			at = load64(entry);
+		for (at = buckets[i]; entries++ < ENTRIES_MAX; at = load64(entry)) {
+			if (!process_memory_get(memory, at, entry, sizeof(entry)))
+				break;
+			keep_custom(names, entry);
 		}
 	}
-	return false;
 }
 
 static bool is_custom(const struct process_memory *memory, uint64_t value, const void *arg)
@@ -197,59 +218,86 @@ static bool is_custom(const struct process_memory *memory, uint64_t value, const
 	return custom_directory(memory, value);
 }
 
-/* Read the name that an extension gave to @event. Return whether it has one. */
-static bool custom_name(struct wait_names *names, const struct postgres_locks *locks,
-			const struct process_memory *memory, uint32_t event, char name[WAIT_NAME])
+/* Return the name that an extension of @server gave to @event, or NULL. */
+static const char *custom_name(const struct wait_names *names, uint32_t server, uint32_t event)
 {
-	uint64_t table = 0;
-
-	if (!names->class[WAIT_EXTENSION].count)
-		return false;
-	if (!names->custom && names->searches < SEARCHES_MAX) {
-		names->searches++;
-		names->custom = variables_search(&locks->variables, memory, is_custom, NULL);
-	}
-	return names->custom &&
-	       !process_memory_variable(memory, names->custom, &table, sizeof(table)) &&
-	       custom_read(memory, custom_directory(memory, table), event, name);
+	for (unsigned int i = 0; server == names->server && i < names->ncustom; i++)
+		if (names->customs[i].event == event)
+			return names->customs[i].name;
+	return NULL;
 }
 
-/* Write the name of @event to @name. Return whether it has one. */
-static bool event_name(struct wait_names *names, const struct postgres_locks *locks,
-		       const struct process_memory *memory, uint32_t event, char name[WAIT_NAME])
+void wait_names_custom(struct wait_names *names, const struct postgres_locks *locks,
+		       const struct process_memory *memory, uint32_t server, uint32_t event)
+{
+	uint64_t table;
+
+	if (names->failures >= FAILURES_MAX)
+		return;
+	names->server = server;
+	names->ncustom = 0;
+	if (!names->custom)
+		names->custom = variables_search(&locks->variables, memory, is_custom, NULL);
+	if (names->custom &&
+	    !process_memory_variable(memory, names->custom, &table, sizeof(table)))
+		custom_read(names, memory, custom_directory(memory, table));
+	names->failures += !custom_name(names, server, event);
+}
+
+/* Return the name of number @id in @class, since 17, or NULL. */
+static const char *builtin_name(const struct wait_names *names, unsigned int class, unsigned int id)
+{
+	const char *at = names->builtin + names->class[class].first;
+
+	if (id >= names->class[class].count)
+		return NULL;
+	while (id--)
+		at += strlen(at) + 1;
+	return at;
+}
+
+/* Return the name of @event, foreign bytes; NULL or "": unknown. */
+static const char *event_name(const struct wait_names *names, const struct postgres_locks *locks,
+			      uint32_t server, uint32_t event)
 {
 	unsigned int class = event >> 24, id = event & 0xffff;
-	const char *text = NULL;
+	const char *name = NULL;
 
 	if (class == WAIT_LWLOCK)
-		text = id < POSTGRES_TRANCHES ? locks->tranche[id] : "";
-	else if (class == WAIT_LOCK)
-		text = id < POSTGRES_LOCK_KINDS ? locks->kind[id] : "";
-	else if (class < WAIT_CLASSES)
-		text = wait_table_name(names->release, class, id);
-	if (text) {
-		snprintf(name, WAIT_NAME, "%s", text);
-		return is_name(name);
-	}
-	return (class < WAIT_CLASSES && builtin_name(names, memory, class, id, name)) ||
-	       ((class == WAIT_EXTENSION || class == WAIT_INJECTION_POINT) &&
-		custom_name(names, locks, memory, event, name));
+		return id < POSTGRES_TRANCHES ? locks->tranche[id] : NULL;
+	if (class == WAIT_LOCK)
+		return id < POSTGRES_LOCK_KINDS ? locks->kind[id] : NULL;
+	if (class < WAIT_CLASSES)
+		name = wait_table_name(names->release, class, id);
+	if (!name && class < WAIT_CLASSES)
+		name = builtin_name(names, class, id);
+	return name ? name : custom_name(names, server, event);
 }
 
-void wait_names_write(struct wait_names *names, const struct postgres_locks *locks,
-		      const struct process_memory *memory, uint32_t event, char *to, size_t size)
+/* Return whether an extension may have given a name to wait events of @class. */
+static bool is_extensible(const struct wait_names *names, unsigned int class)
+{
+	return names->class[WAIT_EXTENSION].count && names->failures < FAILURES_MAX &&
+	       (class == WAIT_EXTENSION || class == WAIT_INJECTION_POINT);
+}
+
+bool wait_names_write(const struct wait_names *names, const struct postgres_locks *locks,
+		      uint32_t server, uint32_t event, char to[WAIT_EVENT])
 {
 	unsigned int class = event >> 24, id = event & 0xffff;
-	char name[WAIT_NAME], number[16];
 	const char *word = class < WAIT_CLASSES ? class_names[class] : NULL;
+	const char *name = event ? event_name(names, locks, server, event) : NULL;
+	char number[16];
 
 	*to = '\0';
 	if (!event)
-		return;
+		return true;
 	if (class == WAIT_BUFFER && names->has_buffer)
 		word = "Buffer";
-	if (!event_name(names, locks, memory, event, name))
-		snprintf(name, sizeof(name), "%u", id);
 	snprintf(number, sizeof(number), "%u", class);
-	snprintf(to, size, "%s:%s", word ? word : number, name);
+	if (name && is_name(name))
+		snprintf(to, WAIT_EVENT, "%s:%s", word ? word : number, name);
+	else
+		snprintf(to, WAIT_EVENT, "%s:%u", word ? word : number, id);
+	return name || !is_extensible(names, class);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "db/event.h"
 #include "db/postgres/locks.h"
 #include "host/process_memory.h"
 #include "usdt/elf.h"
@@ -28,30 +29,44 @@ enum wait_class {
 struct wait_names {
 	uint64_t text;			/* string "ArchiverMain", as linked; 0: missing */
 	unsigned int release;		/* 15; 0: unknown */
-	/* Since 17: the first element of each class, as linked, and their number. */
+	/* Since 17: names of each class, one after the other with their NULs. */
 	struct wait_names_class {
-		uint64_t first;
-		unsigned int count;
+		uint16_t first, count;	/* offset in ->builtin */
 	} class[WAIT_CLASSES];
+	char builtin[16384];
+	size_t used;			/* of that */
 	bool has_buffer;		/* the name of WAIT_BUFFER is "Buffer", since 19 */
+	/* Names of extensions, of one server, as wait_names_custom() found them last. */
 	uint64_t custom;		/* variable: the hash table, as linked; 0: not found */
-	unsigned int searches;		/* for that */
+	uint32_t server;
+	unsigned int ncustom, failures;
+	struct wait_names_custom {
+		uint32_t event;
+		char name[WAIT_NAME];
+	} customs[128];
 };
 
 /* Find in @elf what wait_names_read() needs. */
 void wait_names_find(const struct elf *elf, struct wait_names *names);
 
-/* Find the names in the memory of a process of release @version ("15.14"). */
+/* Read the built-in names from the memory of a process of release @version ("15.14"). */
 void wait_names_read(struct wait_names *names, const struct postgres_locks *locks,
 		     const struct process_memory *memory, const char *version);
 
 /*
- * Write the class of wait event @event and its name, "IO:DataFileRead", to @to. @memory is that of
- * the process that waits. An unknown name is a number, "IO:77", and so is an unknown class, "12:5".
- * "" if @event is 0: none.
+ * Write the class of wait event @event of @server, the PID of its main process, and its name,
+ * "IO:DataFileRead", to @to. An unknown name is a number, "IO:77", and so is an unknown class,
+ * "12:5"; "" if @event is 0: none. Return false if wait_names_custom() may find the name.
  */
-void wait_names_write(struct wait_names *names, const struct postgres_locks *locks,
-		      const struct process_memory *memory, uint32_t event, char *to, size_t size);
+bool wait_names_write(const struct wait_names *names, const struct postgres_locks *locks,
+		      uint32_t server, uint32_t event, char to[WAIT_EVENT]);
+
+/*
+ * Read the names of extensions from the memory of a process of @server, in which @event has one.
+ * After some failures, nothing is read any more.
+ */
+void wait_names_custom(struct wait_names *names, const struct postgres_locks *locks,
+		       const struct process_memory *memory, uint32_t server, uint32_t event);
 
 /*
  * Return the name of number @id in @class of a release from 10 to 16, or NULL: it is of another

@@ -13,6 +13,7 @@ struct ps_query {
 	const struct engine *engine;	/* of the server */
 	const struct process *process;
 	const struct backend_places *places;	/* of the server's file */
+	const char *version;		/* the same */
 	uint64_t lowest;		/* lowest address of the file's segments, as linked */
 	uint32_t text_bytes;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC: read no further session from then on */
@@ -66,16 +67,9 @@ struct sample_query {
 	void (*gone)(void *arg, struct sampled **sampled);
 };
 
-/* The functions share a state per server's file: ->state_bytes, initially zero. */
+/* The functions share a state per server's file and user. */
 struct ps_ops {
-	size_t state_bytes;
-	/*
-	 * Find the symbols and offsets in @elf. @is_program is for process_read(). Return 0, or
-	 * -ENOENT: sessions cannot be listed.
-	 */
-	int (*find)(void *state, const struct elf *elf, bool (*is_program)(const char *name));
-	/* Read the server's names from process @pid of release @version. May be NULL. */
-	void (*names)(void *state, uint32_t pid, const char *version);
+	struct state_ops state;
 	/*
 	 * Call @query->add for each session of the process. Return 0, or -errno: its memory cannot
 	 * be read; -EAGAIN: there, the sessions are not as this release has them, or change too

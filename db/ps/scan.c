@@ -102,7 +102,8 @@ static int scan_process(void *arg, const struct served_process *of)
 	scan->of = of;
 	err = of->file->ops->read(of->file->state, &(struct ps_query){
 		.engine = of->file->target.engine, .process = of->process,
-		.places = &of->file->target.places, .lowest = of->file->target.lowest_vaddr,
+		.places = &of->file->target.places, .version = of->file->target.version,
+		.lowest = of->file->target.lowest_vaddr,
 		.text_bytes = scan->text_bytes, .deadline_ns = of->deadline_ns,
 		.more = &scan->served.shared->more, .add = scan_add, .arg = scan,
 	});

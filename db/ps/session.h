@@ -32,7 +32,7 @@ struct ps_session {
 	uint64_t statement_ns;		/* begin of the statement, if ->state is PS_ACTIVE */
 	uint64_t state_ns;		/* since when it has been in this state */
 	uint64_t transaction_ns;	/* begin of the transaction */
-	char wait[80];			/* "Lock:relation"; "": does not wait, or unknown */
+	char wait[WAIT_EVENT];		/* "Lock:relation"; "": does not wait, or unknown */
 	char stage[72];			/* MySQL's, "Sending data"; "": unknown, or there is none */
 	/*
 	 * ps_session_id() of those that hold the awaited lock or are ahead in its queue; 0: a

@@ -27,6 +27,7 @@ static void file_find(struct served_file *file, const struct elf *elf,
 		      const struct process *process)
 {
 	const struct engine *engine = file->target.engine;
+	const struct state_ops *ops = &file->ops->state;
 	struct target *target = &file->target;
 
 	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
@@ -34,13 +35,11 @@ static void file_find(struct served_file *file, const struct elf *elf,
 	describe_version(elf, engine, target->version, sizeof(target->version));
 	target_read_version(target, process, target->version);
 	backend_find(elf, engine, &target->places);
-	file->state = calloc(1, file->ops->state_bytes);
-	if (file->state && file->ops->find(file->state, elf, engine_is_executable)) {
+	file->state = calloc(1, ops->bytes);
+	if (file->state && ops->find(file->state, elf, engine_is_executable)) {
 		free(file->state);
 		file->state = NULL;
 	}
-	if (file->state && file->ops->names)
-		file->ops->names(file->state, process->pid, target->version);
 }
 
 /* Read the file that @process runs. */

@@ -8,6 +8,7 @@
 #include "db/postgres/wait_names.h"
 #include "tests/unit/check.h"
 
+#define SERVER	7
 #define PAST	(WAIT_EXTENSION << 24 | 9u)	/* a number that no element has */
 
 /* An array as since 17. */
@@ -19,7 +20,8 @@ static const char activity[] = "Activity", archiver[] = "ArchiverMain";
 
 static struct element elements[] = {
 	{ "none", "none", "none" },
-	{ activity, archiver, "" }, { activity, "AutovacuumMain", "" },
+	{ activity, "AioWorkerMain", "" }, { activity, archiver, "" },
+	{ activity, "AutovacuumMain", "" },
 	{ "Buffer", "BufferCleanup", "" },
 	{ "Extension", "Extension", "" },
 	{ "IO", "BasebackupRead", "" }, { NULL, "BuffileRead", "" }, { NULL, "a\033[2J", "" },
@@ -38,14 +40,16 @@ struct entry {
 struct table {
 	void *header;
 	struct entry ***directory;
-	uint64_t others[11];
-	char name[64];
+	uint64_t others[10];
+	const char *at;
+	char name[128];
 };
 
 static struct entry *buckets[256];
 static struct entry **segment = buckets;
 static struct table table = {
-	.directory = &segment, .name = "WaitEventCustom hash by wait event information",
+	.directory = &segment, .at = table.name,
+	.name = "WaitEventCustom hash by wait event information",
 };
 
 /* The variables that are not initialised. */
@@ -66,12 +70,22 @@ static struct wait_names read_names(const char *version)
 	return names;
 }
 
+/* Check the name of @event of @server, and that it is read from there only if it may be. */
+static void check_server(struct wait_names *names, uint32_t server, uint32_t event,
+			 const char *wanted)
+{
+	char name[WAIT_EVENT];
+
+	if (!wait_names_write(names, &locks, server, event, name)) {
+		wait_names_custom(names, &locks, &memory, server, event);
+		wait_names_write(names, &locks, server, event, name);
+	}
+	CHECK(!strcmp(name, wanted), "%#x: %s, not %s", event, name, wanted);
+}
+
 static void check_name(struct wait_names *names, uint32_t event, const char *wanted)
 {
-	char name[80];
-
-	wait_names_write(names, &locks, &memory, event, name, sizeof(name));
-	CHECK(!strcmp(name, wanted), "%#x: %s, not %s", event, name, wanted);
+	check_server(names, SERVER, event, wanted);
 }
 
 static void table_of_each_release(void)
@@ -118,9 +132,10 @@ static void names_in_memory(void)
 {
 	struct wait_names names = read_names("19");
 
-	check_name(&names, WAIT_ACTIVITY << 24, "Activity:ArchiverMain");
-	check_name(&names, WAIT_ACTIVITY << 24 | 1, "Activity:AutovacuumMain");
-	check_name(&names, WAIT_ACTIVITY << 24 | 2, "Activity:2");
+	check_name(&names, WAIT_ACTIVITY << 24, "Activity:AioWorkerMain");
+	check_name(&names, WAIT_ACTIVITY << 24 | 1, "Activity:ArchiverMain");
+	check_name(&names, WAIT_ACTIVITY << 24 | 2, "Activity:AutovacuumMain");
+	check_name(&names, WAIT_ACTIVITY << 24 | 3, "Activity:3");
 	check_name(&names, WAIT_BUFFER << 24, "Buffer:BufferCleanup");
 	check_name(&names, WAIT_EXTENSION << 24, "Extension:Extension");
 	check_name(&names, WAIT_IO << 24 | 1, "IO:BuffileRead");
@@ -132,17 +147,54 @@ static void names_in_memory(void)
 	check_name(&names, WAIT_IPC << 24, "IPC:0");
 }
 
+/* Of a program that is not relocated. */
+static void names_in_constants(void)
+{
+	struct variables variables = locks.variables;
+	struct wait_names names;
+
+	locks.variables.data = (uint64_t)&others;
+	locks.variables.data_bytes = sizeof(others);
+	locks.variables.constants = (uint64_t)elements + 1 - 8;
+	locks.variables.constant_bytes = sizeof(elements) + 7;
+	names = read_names("19");
+	check_name(&names, WAIT_ACTIVITY << 24 | 2, "Activity:AutovacuumMain");
+	locks.variables = variables;
+}
+
 /* The classes are not in one piece: those that are found are kept. */
 static void names_out_of_order(void)
 {
-	const char *class = elements[10].class;
+	struct element *last = &elements[sizeof(elements) / sizeof(*elements) - 2];
+	const char *class = last->class;
 	struct wait_names names;
 
-	elements[10].class = activity;
+	last->class = activity;
 	names = read_names("19");
-	check_name(&names, WAIT_ACTIVITY << 24 | 1, "Activity:AutovacuumMain");
-	check_name(&names, WAIT_ACTIVITY << 24 | 2, "Activity:2");
-	elements[10].class = class;
+	check_name(&names, WAIT_ACTIVITY << 24 | 2, "Activity:AutovacuumMain");
+	check_name(&names, WAIT_ACTIVITY << 24 | 3, "Activity:3");
+	last->class = class;
+}
+
+/* What looks like an element many times, and an array without an end. */
+static void names_of_a_hostile_array(void)
+{
+	static struct element hostile[3000];
+	struct variables variables = locks.variables;
+	struct wait_names names;
+
+	for (size_t i = 0; i < 3000; i++)
+		hostile[i] = (struct element){ i < 100 ? archiver : activity, archiver, "" };
+	locks.variables.data = (uint64_t)hostile;
+	locks.variables.data_bytes = sizeof(hostile);
+	names = read_names("19");
+	check_name(&names, WAIT_ACTIVITY << 24, "Activity:0");
+	locks.variables.data = (uint64_t)&hostile[100];
+	locks.variables.data_bytes = sizeof(hostile) - 100 * sizeof(*hostile);
+	names = read_names("19");
+	check_name(&names, WAIT_ACTIVITY << 24 | 1023, "Activity:ArchiverMain");
+	check_name(&names, WAIT_ACTIVITY << 24 | 1024, "Activity:1024");
+	locks.variables = variables;
 }
 
 static void names_of_extensions(void)
@@ -168,12 +220,28 @@ static void names_of_extensions(void)
 	check_name(&names, loop.event, "Extension:Loop");
 	check_name(&names, unending.event, "Extension:5");
 	check_name(&names, PAST, "Extension:9");
-	/* Another process of the server may have something else there. */
+	/* Another server has names of its own. */
 	table.name[0] = 'w';
+	check_name(&names, first.event, "Extension:FdwGetResult");
+	check_server(&names, SERVER + 1, first.event, "Extension:1");
 	check_name(&names, first.event, "Extension:1");
 	table.name[0] = 'W';
+	check_name(&names, first.event, "Extension:FdwGetResult");
+	/* The name that it is found by is that of a table behind it. */
+	table.at = NULL;
+	check_server(&names, SERVER + 1, first.event, "Extension:1");
+	table.at = table.name;
+	check_name(&names, first.event, "Extension:FdwGetResult");
 	segment = NULL;
-	check_name(&names, first.event, "Extension:1");
+	check_name(&names, first.event, "Extension:FdwGetResult");
+	check_server(&names, SERVER + 1, first.event, "Extension:1");
+	segment = buckets;
+	/* After some failures it is not asked again. */
+	check_name(&names, first.event, "Extension:FdwGetResult");
+	for (unsigned int i = 0; i < 8; i++)
+		check_name(&names, PAST, "Extension:9");
+	strcpy(first.name, "Other");
+	check_server(&names, SERVER + 1, first.event, "Extension:1");
 }
 
 int main(void)
@@ -190,7 +258,9 @@ int main(void)
 	RUN(table_of_each_release);
 	RUN(numbers_of_an_unknown_release);
 	RUN(names_in_memory);
+	RUN(names_in_constants);
 	RUN(names_out_of_order);
+	RUN(names_of_a_hostile_array);
 	RUN(names_of_extensions);
 	process_memory_close(&memory);
 	return check_done();
