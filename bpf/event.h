@@ -386,7 +386,7 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 
 #define BREAKDOWN_LEADERS	256	/* elements of map "parallel" */
 #define BREAKDOWN_SLOTS	4096	/* elements of map "active" */
-#define BREAKDOWN_WAITS	8	/* system calls counted separately; the last one has all others */
+#define BREAKDOWN_WAITS	8	/* kinds counted separately; the last one has all others */
 #define BREAKDOWN_COMMITS	3
 #define BREAKDOWN_CALLS	512	/* elements of map "calls" */
 #define IO_THREADS	32768	/* elements of map "io_threads" */
@@ -400,8 +400,10 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 #define BREAKDOWN_ON_FILE	0x40	/* its file can decide the part */
 #define BREAKDOWN_WRITES	0x80	/* .. and whether it waits until the data is durable */
 
+/* Waits in one system call for one wait event, as the server numbers these; 0: none, or unknown. */
 struct breakdown_wait {
-	__u32 call, sleeps;
+	__u32 call, event;
+	__u64 sleeps;
 	__u64 ns;
 };
 
@@ -460,6 +462,8 @@ struct event_breakdown {
 	__u64 argument;			/* its first argument */
 	__u64 interrupted_ns;		/* of the wait in it: see wait_futex_ends() */
 	__u64 wait_event;		/* address of the server's wait event; 0: none */
+	__u32 event;			/* its value when the wait began; 0: none */
+	__u32 reserved;
 	__u64 commit[BREAKDOWN_COMMITS];	/* addresses, see wait_is_commit(); 0: none */
 	__u64 buffers, wal;		/* addresses of the server's counters; 0: none */
 	__u32 announced;		/* wait reported by the server: enum breakdown_part; or 0 */

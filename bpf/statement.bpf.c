@@ -270,15 +270,18 @@ PROGRAM(process_exec)
 	return 0;
 }
 
-/* Return the part, or WAIT_IO, that the server reports for the wait of thread @t; 0: none. */
-INLINE __u32 server_wait_part(const struct event_breakdown *t)
+/*
+ * Read what thread @t waits for, as the server reports it. Return the part, or WAIT_IO; 0: it
+ * reports nothing.
+ */
+INLINE __u32 server_wait_part(struct event_breakdown *t)
 {
 	__u32 event = 0;
 
-	if (!t->announced && t->wait_event &&
-	    !bpf_probe_read_user(&event, sizeof(event), (const void *)t->wait_event))
-		return postgres_wait_part(event);
-	return t->announced;
+	if (t->wait_event)
+		bpf_probe_read_user(&event, sizeof(event), (const void *)t->wait_event);
+	t->event = event;
+	return t->announced ? t->announced : postgres_wait_part(event);
 }
 
 /*

@@ -341,19 +341,21 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 	send(ctx, &wait, sizeof(wait));
 }
 
-/* Add the wait of thread @t that ends at @now to those in the same system call. */
+/* Add the wait of thread @t that ends at @now to those of the same kind. */
 INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 {
-	__u32 call = breakdown_call(t);
+	__u32 call = breakdown_call(t), event = t->part == BREAKDOWN_STOPPED ? 0 : t->event;
 	int i;
 
 	NO_UNROLL
 	for (i = 0; i < BREAKDOWN_WAITS - 1; i++)
-		if (!t->waits[i].sleeps || t->waits[i].call == call)
+		if (!t->waits[i].sleeps ||
+		    (t->waits[i].call == call && t->waits[i].event == event))
 			break;
 	/* The verifier does not keep the loop's bound. */
 	i &= BREAKDOWN_WAITS - 1;
 	t->waits[i].call = i == BREAKDOWN_WAITS - 1 ? BREAKDOWN_OTHERS : call;
+	t->waits[i].event = i == BREAKDOWN_WAITS - 1 ? 0 : event;
 	t->waits[i].sleeps++;
 	t->waits[i].ns += now - t->since_ns;
 }

@@ -297,6 +297,7 @@ static int record_trace(struct record *record)
 	struct tracer_config config;
 
 	tracing_config(loop, &config);
+	config.events = true;
 	config.sink.statement = record_statement;
 	config.sink.wait = record_wait;
 	config.identify = config.rows = config.measure = true;

@@ -46,7 +46,7 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 	field_table_row(out, &slow->table, statement);
 	/* A column alone may have requested the breakdown. */
 	if (statement->why && (options->why || options->use || options->phases))
-		breakdown_text(out, statement->why);
+		breakdown_text(out, statement);
 }
 
 static bool slow_statement(void *arg, const struct statement *statement)
@@ -118,6 +118,7 @@ static int slow_finish(struct loop *loop, int *err)
 static void slow_config(struct loop *loop, struct tracer_config *config)
 {
 	tracing_config(loop, config);
+	config->events = true;
 	config->sink.statement = slow_statement;
 	config->prepares = own.prepares;
 	config->identify |= own.format || own.otlp;

@@ -138,7 +138,7 @@ struct state_ops {
 	 * -ENOENT: they are not there.
 	 */
 	int (*find)(void *state, const struct elf *elf, bool (*is_program)(const char *name));
-	/* Read the server's names from @memory of a session of release @version. May be NULL. */
+	/* Read the server's names from @memory of a process of release @version. May be NULL. */
 	void (*names)(void *state, const struct process_memory *memory, const char *version);
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "db/engines.h"
+#include "db/ps/ops.h"
 #include "host/clock.h"
 #include "host/process.h"
 
@@ -33,6 +34,7 @@ void enrich_close(struct enrich *e)
 {
 	identity_clear(&e->identities);
 	servers_clear(&e->servers);
+	states_clear(&e->states);
 	free(e->breakdowns.rows);
 	breakdown_waits_free(&e->waits);
 	e->breakdowns.rows = NULL;
@@ -339,6 +341,32 @@ static uint64_t enrich_detach_ns(const struct enrich *e, uint32_t target_id)
 	return paused_ns ? paused_ns : e->detach_ns;
 }
 
+/* Name the wait events of the breakdown of @s, whose server is known. */
+static void enrich_events(struct enrich *e, const struct event_statement *event,
+			  const struct target *target, struct statement *s)
+{
+	const struct ps_ops *ops = target->engine->ps_ops;
+	struct state_key key = { .target_id = target->id, .server = s->server->pid };
+	/* The process of the session may have ended. */
+	uint32_t pid = key.server ? key.server : event->pid;
+	void *state = NULL;
+
+	if (!s->why || !ops || !ops->event ||
+	    !owners_uid(e->config.runtime->owners, event->head.owner, &key.uid))
+		return;
+	for (int i = 0; i < BREAKDOWN_WAITS && s->why->waits[i].sleeps; i++) {
+		*e->event[i] = '\0';
+		if (!s->why->waits[i].event)
+			continue;
+		if (!state)
+			state = states_read(&e->states, &ops->state, target, pid, &key);
+		if (!state)
+			return;
+		ops->event(state, key.server, s->why->waits[i].event, e->event[i]);
+	}
+	s->events = e->event;
+}
+
 void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
 	uint64_t detach_ns = enrich_detach_ns(e, event->target_id);
@@ -383,6 +411,8 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
 	s.waits = breakdown_wait_take(&e->waits, event->pid, event->start_ns, &s.nwaits);
 	enrich_who(e, event, event->connection_id, &s);
+	if (e->config.events)
+		enrich_events(e, event, target, &s);
 	if (sink_statement(e->config.sink, &s, event->head.owner)) {
 		e->text_dropped += !!(event->flags & STATEMENT_DROPPED);
 		e->why_dropped += !!(event->flags & STATEMENT_NO_WHY);

@@ -8,6 +8,7 @@
 
 #include "db/discover/discover.h"
 #include "db/discover/servers.h"
+#include "db/discover/states.h"
 #include "db/session/breakdown.h"
 #include "db/session/identity.h"
 #include "db/session/sessions.h"
@@ -20,6 +21,7 @@ struct enrich_config {
 	const struct sessions *sessions;
 	bool identify;			/* resolve servers and sessions */
 	bool breakdown;			/* match time breakdowns to statements */
+	bool events;			/* .. and name the wait events in them */
 	bool transactions;		/* count them, not statements */
 	struct sink *sink;		/* open */
 };
@@ -30,6 +32,8 @@ struct enrich {
 	struct identity_table identities;
 	struct breakdown_pending breakdowns;
 	struct breakdown_waits waits;
+	struct states states;		/* of struct ps_ops, for the names of wait events */
+	char event[BREAKDOWN_WAITS][WAIT_EVENT];	/* of the current statement */
 	struct servers servers;
 	struct who who;			/* of the current event, if it differs from its session */
 	uint64_t text_dropped, why_dropped;

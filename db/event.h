@@ -110,6 +110,8 @@ struct statement {
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* length of the whole text */
 	const struct event_breakdown *why;	/* time breakdown */
+	/* Names of the wait events of ->why->waits; each "" if unknown or none, NULL if all are. */
+	const char (*events)[WAIT_EVENT];
 	const uint64_t *waits;		/* durations of waits within it, if these are counted */
 	size_t nwaits;
 	/*

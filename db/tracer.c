@@ -345,7 +345,7 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
-		.identify = c->identify, .breakdown = c->why, .sink = &t->sink,
+		.identify = c->identify, .breakdown = c->why, .events = c->events, .sink = &t->sink,
 		.transactions = c->transactions && !c->both,
 	};
 

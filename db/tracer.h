@@ -32,6 +32,7 @@ struct tracer_config {
 	bool prepares;			/* report also what only prepares a statement */
 	bool why;			/* record time breakdowns */
 	bool use, phases;		/* with ->why: also resource usage, and phases */
+	bool events;			/* with ->why: name the server's wait events */
 	/*
 	 * Report transactions that took ->threshold_ns instead of statements; those whose begin is
 	 * unknown, if it was so long ago that they were first seen.

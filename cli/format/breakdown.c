@@ -79,15 +79,27 @@ void breakdown_use_text(struct output *out, uint32_t used, const __u64 *use, uns
 	output_string(out, list.used ? "\n" : INDENT "used nothing\n");
 }
 
-static void breakdown_waits(struct output *out, const struct event_breakdown *why)
+/* Append the name of wait event @i if it is known. Return whether it is. */
+static bool breakdown_event(struct output *out, const struct statement *s, int i)
 {
-	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].sleeps; i++) {
+	if (!s->events || !*s->events[i])
+		return false;
+	output_string(out, s->events[i]);
+	return true;
+}
+
+static void breakdown_waits(struct output *out, const struct statement *s)
+{
+	const struct breakdown_wait *waits = s->why->waits;
+
+	for (int i = 0; i < BREAKDOWN_WAITS && waits[i].sleeps; i++) {
 		output_string(out, i ? ", " : "; ");
-		breakdown_call(out, why->waits[i].call);
+		if (!breakdown_event(out, s, i))
+			breakdown_call(out, waits[i].call);
 		output_char(out, ' ');
-		output_fixed(out, (why->waits[i].ns + 500) / 1000, 3);
-		output_printf(out, " in %u sleep%s", why->waits[i].sleeps,
-			      why->waits[i].sleeps == 1 ? "" : "s");
+		output_fixed(out, (waits[i].ns + 500) / 1000, 3);
+		output_printf(out, " in %llu sleep%s", (unsigned long long)waits[i].sleeps,
+			      waits[i].sleeps == 1 ? "" : "s");
 	}
 }
 
@@ -102,10 +114,12 @@ static void breakdown_phases(struct output *out, const struct event_breakdown *w
 	output_string(out, list.used ? "\n" : "");
 }
 
-void breakdown_text(struct output *out, const struct event_breakdown *why)
+void breakdown_text(struct output *out, const struct statement *s)
 {
+	const struct event_breakdown *why = s->why;
+
 	breakdown_parts_text(out, why->ns, 0);
-	breakdown_waits(out, why);
+	breakdown_waits(out, s);
 	output_char(out, '\n');
 	if (why->workers.count) {
 		output_printf(out, INDENT "%llu parallel workers:",
@@ -139,14 +153,19 @@ void breakdown_parts_json(struct output *out, const __u64 *ns)
 	output_char(out, '}');
 }
 
-void breakdown_waits_json(struct output *out, const struct event_breakdown *why)
+void breakdown_waits_json(struct output *out, const struct statement *s)
 {
+	const struct breakdown_wait *waits = s->why->waits;
+
 	output_char(out, '[');
-	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].sleeps; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS && waits[i].sleeps; i++) {
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
-		breakdown_call(out, why->waits[i].call);
-		json_number(out, "\",\"sleeps\":", why->waits[i].sleeps);
-		json_ms(out, ",\"total_ms\":", why->waits[i].ns);
+		breakdown_call(out, waits[i].call);
+		output_char(out, '"');
+		if (s->events)
+			json_known(out, ",\"event\":\"", s->events[i]);
+		json_number(out, ",\"sleeps\":", waits[i].sleeps);
+		json_ms(out, ",\"total_ms\":", waits[i].ns);
 		output_char(out, '}');
 	}
 	output_char(out, ']');

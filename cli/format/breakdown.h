@@ -5,9 +5,13 @@
 
 #include "bpf/event.h"
 #include "cli/output.h"
+#include "db/event.h"
 
-/* Append a line with the parts, the largest first, and one with the resources if they are known. */
-void breakdown_text(struct output *out, const struct event_breakdown *why);
+/*
+ * Append a line with the parts of @s->why and its waits, the largest first, and one with the
+ * resources if they are known.
+ */
+void breakdown_text(struct output *out, const struct statement *s);
 
 /*
  * Append the parts in @ns that are not 0, the largest first, without a line end: as many as fit
@@ -20,7 +24,7 @@ void breakdown_use_text(struct output *out, uint32_t used, const __u64 *use, uns
 
 /* Append a JSON object or array: the value of the member, without its key. */
 void breakdown_parts_json(struct output *out, const __u64 *ns);
-void breakdown_waits_json(struct output *out, const struct event_breakdown *why);
+void breakdown_waits_json(struct output *out, const struct statement *s);
 void breakdown_workers_json(struct output *out, const struct event_breakdown *why);
 void breakdown_phases_json(struct output *out, const struct event_breakdown *why);
 void breakdown_use_json(struct output *out, uint32_t used, const __u64 *use);

@@ -65,7 +65,7 @@ static bool put_value(struct output *out, const struct field *field,
 		breakdown_parts_json(out, st->why->ns);
 		break;
 	case FIELD_WAITS:
-		breakdown_waits_json(out, st->why);
+		breakdown_waits_json(out, st);
 		break;
 	case FIELD_WORKERS:
 		breakdown_workers_json(out, st->why);

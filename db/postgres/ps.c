@@ -220,6 +220,20 @@ static void event_name(struct postgres_ps *ps, const struct process_memory *memo
 	wait_names_write(&ps->waits, &ps->locks, server, event, to);
 }
 
+static void postgres_event(void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT])
+{
+	struct postgres_ps *ps = state;
+	struct process_memory memory;
+	struct process process;
+
+	if (wait_names_write(&ps->waits, &ps->locks, server, event, to) || !server ||
+	    process_read(server, ps->locks.is_program, &process) ||
+	    process_memory_open_program(&process, ps->locks.lowest, &memory))
+		return;
+	event_name(ps, &memory, server, event, to);
+	process_memory_close(&memory);
+}
+
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
@@ -268,7 +282,7 @@ const struct ps_ops postgres_ps_ops = {
 	.state = {
 		.bytes = sizeof(struct postgres_ps), .find = postgres_find, .names = postgres_names,
 	},
-	.read = postgres_read,
+	.event = postgres_event, .read = postgres_read,
 	.server_bytes = sizeof(struct postgres_server), .sample = postgres_sample,
 	.forget = postgres_sample_forget,
 };

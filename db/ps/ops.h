@@ -71,6 +71,11 @@ struct sample_query {
 struct ps_ops {
 	struct state_ops state;
 	/*
+	 * Write the name of wait event @event, not 0, of the server whose main process is @server,
+	 * 0 if unknown, to @to; "": it has none. NULL: the engine has no wait events.
+	 */
+	void (*event)(void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT]);
+	/*
 	 * Call @query->add for each session of the process. Return 0, or -errno: its memory cannot
 	 * be read; -EAGAIN: there, the sessions are not as this release has them, or change too
 	 * fast. Called for each process of the server.

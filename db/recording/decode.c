@@ -149,6 +149,7 @@ static void decode_member(struct decode *d, struct decoder *body, const struct m
 	case MEMBER_BREAKDOWN:
 		decode_why(d, body);
 		statement->s.why = &d->why;
+		statement->s.events = d->event;
 		break;
 	case MEMBER_FLAG:
 		break;

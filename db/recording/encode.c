@@ -222,8 +222,9 @@ static void encode_sparse(struct encoder *body, const __u64 *values, int n, uint
 			encode_number(body, values[i]);
 }
 
-static void encode_calls(struct encode *e, const struct breakdown_wait *waits)
+static void encode_calls(struct encode *e, const struct statement *s)
 {
+	const struct breakdown_wait *waits = s->why->waits;
 	uint32_t numbers[BREAKDOWN_WAITS];
 	char name[SYSCALL_NAME];
 	int n;
@@ -231,7 +232,9 @@ static void encode_calls(struct encode *e, const struct breakdown_wait *waits)
 	for (n = 0; n < BREAKDOWN_WAITS && waits[n].sleeps; n++) {
 		breakdown_call_name(waits[n].call, name);
 		encode_string(&e->entry, name);
-		numbers[n] = encode_entry(e, &e->calls, waits[n].call);
+		if (s->events && *s->events[n])
+			encode_string(&e->entry, s->events[n]);
+		numbers[n] = encode_entry(e, &e->calls, waits[n].call * 31 + waits[n].event);
 	}
 	encode_number(&e->body, (uint64_t)n);
 	for (int i = 0; i < n; i++) {
@@ -241,15 +244,16 @@ static void encode_calls(struct encode *e, const struct breakdown_wait *waits)
 	}
 }
 
-static void encode_why(struct encode *e, const struct event_breakdown *why)
+static void encode_why(struct encode *e, const struct statement *s)
 {
+	const struct event_breakdown *why = s->why;
 	struct encoder *body = &e->body;
 	__u64 phases[PHASES];
 
 	for (int i = 0; i < PHASES; i++)
 		phases[i] = why->phases[i].first_ns ? 1 + why->phases[i].ns : 0;
 	encode_sparse(body, why->ns, BREAKDOWN_PARTS, UINT64_MAX);
-	encode_calls(e, why->waits);
+	encode_calls(e, s);
 	encode_number(body, why->workers.count);
 	if (why->workers.count)
 		encode_sparse(body, why->workers.ns, BREAKDOWN_PARTS, UINT64_MAX);
@@ -324,7 +328,7 @@ static void encode_member(struct encode *e, const struct member *member, const v
 		encode_text(e, statement->s.text, statement->s.text_len);
 		break;
 	case MEMBER_BREAKDOWN:
-		encode_why(e, statement->s.why);
+		encode_why(e, &statement->s);
 		break;
 	case MEMBER_FLAG:
 		break;

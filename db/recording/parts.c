@@ -215,10 +215,14 @@ int decode_add_session(struct decode *d, struct decoder *body)
 
 int decode_add_call(struct decode *d, struct decoder *body)
 {
+	struct decode_call *call = &d->calls[d->ncalls++ % RECORDING_CALLS];
 	char name[SYSCALL_NAME];
 
 	decode_copy(body, name, sizeof(name));
-	d->calls[d->ncalls++ % RECORDING_CALLS] = breakdown_call_number(name);
+	call->call = breakdown_call_number(name);
+	*call->event = '\0';
+	if (body->at < body->end)
+		decode_name(body, call->event, sizeof(call->event));
 	return body->failed ? -EBADMSG : 0;
 }
 
@@ -272,15 +276,17 @@ static void decode_calls(struct decode *d, struct decoder *body)
 	uint64_t n = decode_number(body);
 
 	for (uint64_t i = 0; i < n && !body->failed; i++) {
-		struct breakdown_wait wait = {
-			.call = d->calls[decode_index(body, decode_number(body), d->ncalls,
-						      RECORDING_CALLS)],
-		};
+		const struct decode_call *call =
+			&d->calls[decode_index(body, decode_number(body), d->ncalls,
+					       RECORDING_CALLS)];
+		struct breakdown_wait wait = { .call = call->call };
 
-		wait.sleeps = (uint32_t)decode_number(body);
+		wait.sleeps = decode_number(body);
 		wait.ns = decode_number(body);
-		if (i < BREAKDOWN_WAITS)
-			d->why.waits[i] = wait;
+		if (i >= BREAKDOWN_WAITS)
+			continue;
+		d->why.waits[i] = wait;
+		memcpy(d->event[i], call->event, sizeof(call->event));
 	}
 }
 

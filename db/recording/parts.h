@@ -79,7 +79,11 @@ struct decode {
 	uint32_t server[RECORDING_SERVERS], nserver;
 	struct decode_session *sessions;	/* RECORDING_SESSIONS, owned */
 	uint32_t nsessions;
-	uint32_t calls[RECORDING_CALLS], ncalls;
+	struct decode_call {
+		uint32_t call;
+		char event[WAIT_EVENT];	/* "": none */
+	} calls[RECORDING_CALLS];
+	uint32_t ncalls;
 	uint64_t queries[RECORDING_QUERIES];
 	uint32_t nqueries;
 	struct {
@@ -93,6 +97,7 @@ struct decode {
 	/* Of the current event. */
 	char *text;			/* owned */
 	struct event_breakdown why;
+	char event[BREAKDOWN_WAITS][WAIT_EVENT];	/* see struct statement */
 	struct transaction transaction;
 	struct traceparent parent;
 	struct recorded_wait wait;

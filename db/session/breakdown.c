@@ -242,7 +242,7 @@ static void record_trim_waits(struct event_breakdown *record, uint64_t over, boo
 			record->waits[kept++] = wait;
 	}
 	for (; kept < BREAKDOWN_WAITS; kept++)
-		record->waits[kept].sleeps = 0;
+		record->waits[kept] = (struct breakdown_wait){ .sleeps = 0 };
 }
 
 /* Subtract up to @over ns from @part and its waits. Return the number subtracted. */
@@ -273,6 +273,14 @@ static void record_fit(struct event_breakdown *record, uint64_t duration_ns)
 		record->ns[BREAKDOWN_OTHER] += duration_ns - sum;
 }
 
+/* Compare two waits: the longer one is first, and elements without any are last. */
+static int wait_compare(const void *a, const void *b)
+{
+	const struct breakdown_wait *left = a, *right = b;
+
+	return left->ns < right->ns ? 1 : left->ns > right->ns ? -1 : 0;
+}
+
 const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, uint32_t tid,
 					     uint64_t start_ns, uint64_t duration_ns)
 {
@@ -284,6 +292,7 @@ const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, 
 		if (row->tid != tid || row->start_ns != start_ns)
 			continue;
 		record_fit(row, duration_ns);
+		qsort(row->waits, BREAKDOWN_WAITS, sizeof(*row->waits), wait_compare);
 		return row;
 	}
 	return NULL;

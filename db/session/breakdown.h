@@ -60,7 +60,8 @@ void breakdown_put(struct breakdown_pending *pending, const struct event_breakdo
 
 /*
  * Return the record of the statement of thread @tid that began at @start_ns, with its parts made to
- * add up to @duration_ns, or NULL. Valid until the next breakdown_put().
+ * add up to @duration_ns and its waits sorted, the longest first; or NULL. Valid until the next
+ * breakdown_put().
  */
 const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, uint32_t tid,
 					     uint64_t start_ns, uint64_t duration_ns);

@@ -169,7 +169,7 @@ def breakdown():
     made = Made()
     session = made.session(made.server())
     made.statement(session, "select pg_sleep(0.2)", ms=250, rows=1, why={"sleep": 200, "runqueue": 7.5, "disk": 2},
-                   calls={"epoll_wait": (1, 200), "pread64": (3, 2)}, workers=(2, {"cpu": 30, "disk": 1}),
+                   calls={("epoll_wait", "Timeout:PgSleep"): (1, 200), "pread64": (3, 2)}, workers=(2, {"cpu": 30, "disk": 1}),
                    phases={"parse": 0.1, "execute": 240}, use={"read_bytes": 8192, "shared_blks_hit": 12, "sorts": 1})
     made.statement(session, "select 1", ms=0.5, why={}, use={"shared_blks_hit": 0})
     made.statement(session, "select 2 /* of which nothing was seen */", ms=0.5)
@@ -178,7 +178,7 @@ def breakdown():
 
 def test_breakdown():
     """The parts by their time, what is 0 is not printed; --use and --phases are lines of their own."""
-    why = ["    sleep 200.000, cpu 40.500, runqueue 7.500, disk 2.000; epoll_wait 200.000 in 1 sleep, pread64 2.000 in 3 sleeps",
+    why = ["    sleep 200.000, cpu 40.500, runqueue 7.500, disk 2.000; Timeout:PgSleep 200.000 in 1 sleep, pread64 2.000 in 3 sleeps",
            "    2 parallel workers:    cpu 30.000, disk 1.000"]
     use, phases = ["    read_bytes 8192, shared_blks_hit 12, sorts 1"], ["    parse 0.100, execute 240.000"]
     first, second, third = (["0.001000       101      250.000 select pg_sleep(0.2)"], ["0.252000       101        0.500 select 1"],

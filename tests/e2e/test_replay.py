@@ -41,7 +41,7 @@ def make(layout=LAYOUT, extra=()):
     found.statement(shop, "select 1", ms=12.5, rows=1, query_id=-5)
     found.statement(shop, "select 1/0", ms=2, error="22012")
     found.statement(shop, "select pg_sleep(0.1)", ms=101, rows=1, why={"sleep": 100, "runqueue": 0.25},
-                    calls={"epoll_wait": (1, 100), "page_fault": (2, 0.125)}, workers=(2, {"cpu": 7, "disk": 1}),
+                    calls={("epoll_wait", "Timeout:PgSleep"): (1, 100), "page_fault": (2, 0.125)}, workers=(2, {"cpu": 7, "disk": 1}),
                     phases={"parse": 0.1, "plan": 0.2, "execute": 100}, use={"temp_blks_written": 7, "sorts": 1}, fetches=3)
     found.statement(other, b"select '\xff'", ms=3, rows=2, examined=1000, lock_ms=0.5, plan=["full_scan", "filesort"])
     found.statement(other, "select nosuch", ms=1, error="42S22", errno=1054, own=False)
@@ -98,7 +98,7 @@ def test_values(made):
     assert (one["user"], one["database"], one["application"], one["server"]["pid"]) == ("app", "shop", "till", 100)
     assert (failed["status"], failed["sqlstate"]) == ("error", "22012") and "rows" not in failed
     assert {part: ms for part, ms in slept["why_ms"].items() if ms} == {"sleep": 100, "runqueue": 0.25, "cpu": 0.75}
-    assert slept["waits"] == [{"call": "epoll_wait", "sleeps": 1, "total_ms": 100}, {"call": "page_fault", "sleeps": 2, "total_ms": 0.125}]
+    assert slept["waits"] == [{"call": "epoll_wait", "event": "Timeout:PgSleep", "sleeps": 1, "total_ms": 100}, {"call": "page_fault", "sleeps": 2, "total_ms": 0.125}]
     assert slept["phases_ms"] == {"parse": 0.1, "plan": 0.2, "execute": 100} and slept["use"] == {"temp_blks_written": 7, "sorts": 1}
     assert slept["workers"]["count"] == 2 and slept["workers"]["why_ms"]["cpu"] == 7 and slept["fetches"] == 3
     assert (binary["rows_examined"], binary["lock_ms"], binary["query_plan"]) == (1000, 0.5, ["filesort", "full_scan"])

@@ -90,8 +90,18 @@ def test_every_number(server):
             "LWLock:WALWriteLock" if server.number < 13 else "LWLock:WALWrite"} <= names, names
 
 
-def test_waits(server):
-    """What really waits, with a wait event that an extension has named since 17."""
+def ended_with(server, connections):
+    """Cancel what these execute; one that waits for a standby is complete then."""
+    for connection in connections:
+        server.psql(f"select pg_cancel_backend({connection.info.backend_pid})")
+    for connection in connections:
+        while connection.pgconn.get_result():
+            pass
+
+
+def test_waits(server, tool):
+    """What really waits, with a wait event that an extension has named since 17: in ps, and where the time went at the end."""
+    traced = tool("-p", server.pid, "-m", "0", "--json", "--why")
     server.psql("create table t (a int); insert into t values (1)", "create extension postgres_fdw",
                 "create view slow as select pg_sleep(600)::text as a")
     server.psql(f"create server here foreign data wrapper postgres_fdw options (host '{server.socket_dir}', port '{server.port}')",
@@ -114,4 +124,10 @@ def test_waits(server):
         found = listed(server)
         assert all(seen == f"{kind}:{name}" for seen, kind, name in found.values()), found
         assert all(found[connection.info.backend_pid][0] == wait for connection, wait in wanted.items()), found
+        waiting = {connection.info.backend_pid: wanted[connection] for connection in wanted if connection not in (idle, holder)}
+        ended_with(server, set(wanted) - {idle, holder})
         server.psql("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
+    traced.stop()
+    for pid, wait in waiting.items():
+        longest = max((one for one in traced.statements if one["pid"] == pid), key=lambda one: one["duration_ms"])
+        assert longest["waits"][0]["event"] == wait, longest

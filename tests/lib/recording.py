@@ -202,7 +202,8 @@ class Decoder:
         return entries[number]
 
     def call(self, c):
-        self.calls.append(c.string().decode(errors="replace"))
+        name = c.string().decode(errors="replace")
+        self.calls.append({"call": name, **({"event": c.string().decode(errors="replace")} if c.at < c.end else {})})
 
     def query(self, c):
         number = c.number()
@@ -299,7 +300,7 @@ class Decoder:
     def breakdown(self, c):
         found = {"why_ms": self.parts(c)}
         waits = [(self.entry(self.calls, c, 64), *c.numbers(2)) for _ in range(c.number())]
-        found["waits"] = [{"call": call, "sleeps": sleeps, "total_ms": ms(ns)} for call, sleeps, ns in waits]
+        found["waits"] = [{**call, "sleeps": sleeps, "total_ms": ms(ns)} for call, sleeps, ns in waits]
         workers = c.number()
         if workers:
             found["workers"] = {"count": workers, "why_ms": self.parts(c)}

@@ -232,7 +232,7 @@ class Made:
                   own=True, why=None, calls=(), workers=None, phases=(), use=None):
         """
         One that has failed if it has an @error, the SQLSTATE. @length: of the whole text, of which @text is the beginning.
-        @parent: trace, span and flags. @why: ms by part, the rest is cpu; @calls: {name: (sleeps, ms)}; @workers: their
+        @parent: trace, span and flags. @why: ms by part, the rest is cpu; @calls: {name, or (name, wait event): (sleeps, ms)}; @workers: their
         number and ms by part. @kind: also "running" and "prepare".
         """
         block = self.block()
@@ -268,8 +268,9 @@ class Made:
 
     def breakdown(self, block, took, why, calls, workers, phases, use):
         body = [self.parts(took, why), number(len(calls))]
-        for name, (sleeps, ms) in calls.items():
-            body += [block.entry(4, string(name)), numbers(sleeps, ns_of(ms))]
+        for names, (sleeps, ms) in calls.items():
+            names = names if isinstance(names, tuple) else (names,)
+            body += [block.entry(4, b"".join(map(string, names))), numbers(sleeps, ns_of(ms))]
         body += [number(0)] if workers is None else [number(workers[0]), self.parts(sum(map(ns_of, workers[1].values())), workers[1])]
         body.append(self.sparse("phases", {name: 1 + ns_of(ms) for name, ms in phases.items()}))
         return b"".join([*body, self.bits("resources", use or ()), self.sparse("resources", use or {})])
@@ -345,7 +346,7 @@ def hostile():
     for server in servers:
         session = made.session(server, connection=9, **bad)
         for sqlstate in (BAD[:5], b"\x1b[31m", b"abcde", b"1", b"22012", b"22012\n"):
-            made.statement(session, b"select '" + BAD, error=sqlstate, errno=7, why={"disk": 0.5}, calls={BAD: (1, 0.25)})
+            made.statement(session, b"select '" + BAD, error=sqlstate, errno=7, why={"disk": 0.5}, calls={(BAD, BAD): (1, 0.25)})
         made.statement(session, BAD, rows=2 ** 64 - 1, examined=2 ** 64 - 1, fetches=2 ** 32 - 1, length=2 ** 63, parent=(b'"' * 32, BAD[:16], 1))
         made.statement(session, None, parent=(BAD, BAD, 1), original=3)
         made.transaction(session, BAD, statements=2 ** 64 - 1)

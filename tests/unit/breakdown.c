@@ -178,7 +178,8 @@ static void parts(void)
 	struct breakdown_pending pending = { .rows = rows }, none = { .rows = NULL };
 	struct event_breakdown one = { .tid = 7, .start_ns = 1000,
 				       .ns = { [BREAKDOWN_CPU] = 50, [BREAKDOWN_NETWORK] = 30 },
-				       .waits = { { 1, 2, 20 }, { 3, 1, 10 } } };
+				       .waits = { { .call = 3, .sleeps = 1, .ns = 10 },
+						  { .call = 1, .sleeps = 2, .ns = 20 } } };
 	const struct event_breakdown *got;
 
 	breakdown_put(&none, &one, 0);
@@ -188,6 +189,8 @@ static void parts(void)
 	CHECK(!breakdown_take(&pending, 7, 1001, 80) && !breakdown_take(&pending, 8, 1000, 80));
 	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(got && sum_of(got) == 80 && got->ns[BREAKDOWN_CPU] == 50);
+	/* The longest wait is first. */
+	CHECK(got && got->waits[0].ns == 20 && got->waits[1].ns == 10 && !got->waits[2].sleeps);
 	/* Missing time is added to other; excess time was spent waiting for the client. */
 	got = breakdown_take(&pending, 7, 1000, 90);
 	CHECK(got && sum_of(got) == 90 && got->ns[BREAKDOWN_OTHER] == 10);

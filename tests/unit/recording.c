@@ -95,6 +95,7 @@ static struct {
 	struct who who;
 	char text[20000];
 	struct event_breakdown why;
+	char event[BREAKDOWN_WAITS][WAIT_EVENT];
 	struct traceparent parent;
 	struct event_lock lock;
 	struct lock_info info;
@@ -184,8 +185,13 @@ static void random_why(struct statement *s)
 	static const uint32_t calls[] = { BREAKDOWN_NO_CALL, BREAKDOWN_OTHERS, BREAKDOWN_STOP,
 					  0, 1, 74, 98, 999 };
 
+	static const char *const events[] = { "", "IO:WALSync", "Lock:relation", "IO:77" };
+
 	*why = (struct event_breakdown){ .used = 0 };
 	s->why = why;
+	s->events = random_below(2) ? made.event : NULL;
+	for (size_t i = 0; i < BREAKDOWN_WAITS; i++)
+		strcpy(made.event[i], events[random_below(4)]);
 	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		why->ns[i] = random_number(64);
 	for (size_t i = 0, n = random_below(BREAKDOWN_WAITS + 1); i < n; i++)
