@@ -39,6 +39,10 @@ static const struct {
 	CALL(truncate, DISK), CALL(ftruncate, DISK), CALL(fallocate, DISK),
 	CALL(unlinkat, DISK), CALL(mkdirat, DISK), CALL(renameat, DISK), CALL(renameat2, DISK),
 	CALL(fadvise64, DISK), CALL(copy_file_range, DISK),
+	/* A network or FUSE file system is asked by these, too. */
+	CALL(close, DISK), CALL(lseek, DISK), CALL(getdents64, DISK), CALL(statx, DISK),
+	CALL(fstat, DISK), CALL(newfstatat, DISK), CALL(faccessat, DISK), CALL(faccessat2, DISK),
+	CALL(readlinkat, DISK), CALL(linkat, DISK), CALL(symlinkat, DISK),
 	CALL(fsync, FSYNC), CALL(fdatasync, FSYNC), CALL(sync_file_range, FSYNC),
 	CALL(msync, FSYNC), CALL(syncfs, FSYNC), CALL(sync, FSYNC),
 	CALL(futex, FUTEX), CALL(semtimedop, FUTEX), CALL(semop, FUTEX),
@@ -50,7 +54,8 @@ static const struct {
 	CALL(select, SLEEP),
 	CALL(poll, NETWORK), CALL(epoll_wait, NETWORK),
 	CALL(open, DISK), CALL(unlink, DISK), CALL(rmdir, DISK), CALL(mkdir, DISK),
-	CALL(rename, DISK),
+	CALL(rename, DISK), CALL(stat, DISK), CALL(lstat, DISK), CALL(access, DISK),
+	CALL(readlink, DISK), CALL(link, DISK), CALL(symlink, DISK), CALL(getdents, DISK),
 #endif
 #undef WRITE
 #undef READ

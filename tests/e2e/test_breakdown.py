@@ -24,6 +24,7 @@ from cluster import Cluster, children, has_left_cpu, state as process_state, wai
 from containers import disk_of, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
 from mariadb import Maria, maria_server
+from slowfs import DELAY, SlowFs
 from statements import only, stopped, why_ns
 from tables import tables
 from tool import DBSLOWER, Stat, counted
@@ -337,6 +338,24 @@ def fetched(pid):
 
 
 def test_fsync(tool):
+def test_file_system_of_a_process(postgres, traced):
+    """What looks at files waits for whoever serves them, as for storage."""
+    with SlowFs(os.path.join(postgres.dir, "slow")) as slow:
+        before = len(slow.requests())
+        postgres.psql(f"""select pg_read_file('{slow.folder}/file', -20, 10), size, pg_ls_dir('{slow.folder}')
+            from pg_stat_file('{slow.folder}/file') /* served */""")
+        asked = slow.requests()[before:]
+        one = only(ended(traced), "served")
+    calls = {wait["call"] for wait in one["waits"]}
+    assert {"open", "read", "flush", "getattr", "readdir"} <= set(asked), asked
+    assert {"openat", "close", "getdents64"} < calls or "others" in calls, calls
+    why = why_ns(one)
+    if no_types(traced):	# read(2) of a file is not told from that of a socket
+        why["disk"], why["network"] = why["disk"] + why["network"], 0
+    assert late(why, "disk") >= 0.95 * len(asked) * DELAY * 1e9 and why["disk"] > 0.8 * sum(why.values()), (one, asked)
+    assert why["other"] + why["network"] < DELAY * 1e9, one
+
+
     """Commits wait for the disk, as long as the server says that it synchronized its log."""
     with Cluster(name="durable", fsync="on", synchronous_commit="on", track_wal_io_timing="on", autovacuum="off",
                  # The background writer logs nothing that the WAL writer synchronizes meanwhile, which would also do so
