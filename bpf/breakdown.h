@@ -21,6 +21,7 @@ ARGUMENT(phase);	/* enum phase */
 
 CONSTANT(want_breakdown);
 CONSTANT(call_none);	/* BREAKDOWN_NO_CALL, or BREAKDOWN_OTHERS if system calls are not traced */
+CONSTANT(replication);	/* event_breakdown.replication */
 
 MAP(no_thread);		/* array of one: a struct event_breakdown of zeros */
 MAP(workers);		/* hash: event_breakdown.leader → struct breakdown_workers, ended ones */
@@ -143,6 +144,7 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *c
 	t->workers.count = 0;
 	t->wait_event = arg_wait_event(ctx);
 	t->commit[0] = arg_commit(ctx);
+	t->replication = (__u32)VALUE(replication);
 	t->commit[1] = arg_group_commit(ctx);
 	t->commit[2] = arg_commit_log(ctx);
 	return t;

@@ -368,6 +368,8 @@ struct grant {
 	ROW(PIPE, "pipe", "... for a pipe")					\
 	ROW(SLEEP, "sleep", "... asleep on purpose")				\
 	ROW(IPC, "ipc", "... for another process of the server")		\
+	ROW(REPLICATION, "replication", "... for standbys (postgresql)")	\
+	ROW(EXTENSION, "extension", "... as an extension decides (postgresql)")	\
 	ROW(STOPPED, "stopped", "... stopped, traced or frozen")		\
 	ROW(OTHER, "other", "... for unknown reasons")
 
@@ -463,7 +465,7 @@ struct event_breakdown {
 	__u64 interrupted_ns;		/* of the wait in it: see wait_futex_ends() */
 	__u64 wait_event;		/* address of the server's wait event; 0: none */
 	__u32 event;			/* its value when the wait began; 0: none */
-	__u32 reserved;
+	__u32 replication;		/* its value in a wait for standbys; 0: unknown */
 	__u64 commit[BREAKDOWN_COMMITS];	/* addresses, see wait_is_commit(); 0: none */
 	__u64 buffers, wal;		/* addresses of the server's counters; 0: none */
 	__u32 announced;		/* wait reported by the server: enum breakdown_part; or 0 */

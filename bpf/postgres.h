@@ -30,11 +30,11 @@ ARGUMENT(mode);		/* enum ProcessingMode */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
-/* Return the part of wait event @event, or WAIT_IO, or 0: its system call decides. */
-INLINE __u32 postgres_wait_part(__u32 event)
+/* Return the part of wait event @t->event, or WAIT_IO, or 0: its system call decides. */
+INLINE __u32 postgres_wait_part(const struct event_breakdown *t)
 {
 	/* The class, the same since 10. */
-	switch (event >> 24) {
+	switch (t->event >> 24) {
 	case 0x00:		/* none */
 		return 0;
 	case 0x01:
@@ -44,8 +44,10 @@ INLINE __u32 postgres_wait_part(__u32 event)
 		return BREAKDOWN_LOCK;
 	case 0x06:		/* client */
 		return BREAKDOWN_NETWORK;
+	case 0x07:
+		return BREAKDOWN_EXTENSION;
 	case 0x08:
-		return BREAKDOWN_IPC;
+		return t->event == t->replication ? BREAKDOWN_REPLICATION : BREAKDOWN_IPC;
 	case 0x09:		/* timeout */
 		return BREAKDOWN_SLEEP;
 	case 0x0a:

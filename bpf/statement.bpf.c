@@ -281,7 +281,7 @@ INLINE __u32 server_wait_part(struct event_breakdown *t)
 	if (t->wait_event)
 		bpf_probe_read_user(&event, sizeof(event), (const void *)t->wait_event);
 	t->event = event;
-	return t->announced ? t->announced : postgres_wait_part(event);
+	return t->announced ? t->announced : postgres_wait_part(t);
 }
 
 /*

@@ -180,6 +180,11 @@ struct engine {
 	const struct lock_ops *lock_ops;	/* see db/locks/ops.h; NULL: locks are not traced */
 	const struct ps_ops *ps_ops;	/* see db/ps/ops.h; NULL: sessions are not listed */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
+	/*
+	 * Return the wait event in which a commit waits for standbys in release @version, or 0:
+	 * unknown. NULL: there are no wait events.
+	 */
+	uint32_t (*replication)(const char *version);
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct who *who);
 	/* Return whether its transaction has failed, but is not at its end; NULL: the same. */

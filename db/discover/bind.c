@@ -16,7 +16,7 @@
 #define VALUES_MAX	192
 #define ARGS_MAX	64	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
-#define FILE_NUMBERS	11	/* values that depend on the file or the probe, not arguments */
+#define FILE_NUMBERS	12	/* values that depend on the file or the probe, not arguments */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
 {
@@ -333,6 +333,8 @@ static void linkage_numbers(struct linkage *linkage, const struct bind *bind)
 {
 	const struct engine *engine = bind->config.engine;
 
+	linkage_number(linkage, "constant_replication",
+		       engine->replication ? engine->replication(bind->config.version) : 0);
 	linkage_number(linkage, "constant_rows_known", !!(linkage->has & TARGET_HAS_ROWS));
 	linkage_number(linkage, "constant_affected_known",
 		       !!(linkage->has & TARGET_HAS_CHANGES));

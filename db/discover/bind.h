@@ -39,6 +39,7 @@ struct bind_config {
 	int fd;					/* of the file */
 	struct features *features;		/* to ask for hazards; NULL: there are none */
 	const char *path;			/* for messages */
+	const char *version;			/* of the file; "": unknown */
 	uint32_t target_id;			/* of the file's events */
 	uint32_t engine_number;			/* of ->engine, in struct stat_key */
 	uint32_t asked;				/* ENGINE_* */

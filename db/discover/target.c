@@ -50,7 +50,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
 	err = bind_open(&bind, &(struct bind_config){
 		.engine = target->engine, .elf = *elf, .path = target->path,
-		.fd = file->fd, .features = &common->runtime->features,
+		.version = target->version, .fd = file->fd, .features = &common->runtime->features,
 		.target_id = target->id, .engine_number = file->engine_number,
 		.asked = common->asked, .no_statements = common->no_statements,
 		.locks = common->locks, .limited = common->limited,

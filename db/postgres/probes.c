@@ -16,6 +16,7 @@
 #include "db/event.h"
 #include "db/postgres/lock_ops.h"
 #include "db/postgres/ps.h"
+#include "db/postgres/wait_names.h"
 
 static const char *const postgres_executables[] = {
 	"postgres", "postmaster", "edb-postgres", NULL,
@@ -283,6 +284,7 @@ const struct engine engine_postgres = {
 	.has_lwlocks = true,
 	.identify = postgres_identify,
 	.aborted = postgres_aborted,
+	.replication = wait_names_replication,
 	.activity_variables = &postgres_activity,
 	.client = postgres_client,
 };

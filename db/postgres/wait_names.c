@@ -281,6 +281,15 @@ static bool is_extensible(const struct wait_names *names, unsigned int class)
 	       (class == WAIT_EXTENSION || class == WAIT_INJECTION_POINT);
 }
 
+uint32_t wait_names_replication(const char *version)
+{
+	/* Its position in enum WaitEventIPC; utils/wait_event.h, pgstat.h before 14. */
+	static const uint8_t ids[] = { 16, 33, 36, 40, 43, 47, 49, 52, 52, 53 };
+	unsigned long release = strtoul(version, NULL, 10) - 10;
+
+	return release < sizeof(ids) ? (uint32_t)WAIT_IPC << 24 | ids[release] : 0;
+}
+
 bool wait_names_write(const struct wait_names *names, const struct postgres_locks *locks,
 		      uint32_t server, uint32_t event, char to[WAIT_EVENT])
 {

@@ -68,6 +68,9 @@ bool wait_names_write(const struct wait_names *names, const struct postgres_lock
 void wait_names_custom(struct wait_names *names, const struct postgres_locks *locks,
 		       const struct process_memory *memory, uint32_t server, uint32_t event);
 
+/* Return IPC:SyncRep of release @version, "15.14", or 0: it is of none from 10 to 19. */
+uint32_t wait_names_replication(const char *version);
+
 /*
  * Return the name of number @id in @class of a release from 10 to 16, or NULL: it is of another
  * release, or has none. Static.

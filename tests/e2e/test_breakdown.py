@@ -31,7 +31,8 @@ from tool import DBSLOWER, Stat, counted
 
 SLEEPS = 20
 SLOW_READS = 40 << 20	# bytes a second
-PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "pipe", "sleep", "ipc", "stopped", "other"}
+PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "pipe", "sleep", "ipc", "replication", "extension",
+         "stopped", "other"}
 
 
 def complete(traced):
@@ -337,7 +338,6 @@ def fetched(pid):
         return int(dict(line.split(": ") for line in f.read().splitlines())["read_bytes"])
 
 
-def test_fsync(tool):
 def test_file_system_of_a_process(postgres, traced):
     """What looks at files waits for whoever serves them, as for storage."""
     with SlowFs(os.path.join(postgres.dir, "slow")) as slow:
@@ -356,6 +356,7 @@ def test_file_system_of_a_process(postgres, traced):
     assert why["other"] + why["network"] < DELAY * 1e9, one
 
 
+def test_fsync(tool):
     """Commits wait for the disk, as long as the server says that it synchronized its log."""
     with Cluster(name="durable", fsync="on", synchronous_commit="on", track_wal_io_timing="on", autovacuum="off",
                  # The background writer logs nothing that the WAL writer synchronizes meanwhile, which would also do so

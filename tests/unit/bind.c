@@ -66,7 +66,7 @@ static int bind_sets(const struct engine_probe *first, const struct engine_probe
 	uprobe_set_free(&set);
 	error_clear(&error);
 	err = bind_open(&bind, &(struct bind_config){
-		.engine = &engine, .elf = file.elf, .path = "a file", .asked = asked,
+		.engine = &engine, .elf = file.elf, .path = "a file", .version = "", .asked = asked,
 		.object = &object, .values = values, .nvalues = nvalues,
 	}, &set, &error);
 	CHECK(!err == !error.kind, "%d %d", err, error.kind);
