@@ -17,11 +17,12 @@ ARGUMENT(commit_log);
 ARGUMENT(self);		/* PID as the server sees itself */
 ARGUMENT(buffers);	/* addresses of the server's counters, see enum use; 0: none */
 ARGUMENT(wal);
+ARGUMENT(io_method);	/* not 0: other threads, or the kernel, read for the server's */
 ARGUMENT(phase);	/* enum phase */
 
 CONSTANT(want_breakdown);
-CONSTANT(call_none);	/* BREAKDOWN_NO_CALL, or BREAKDOWN_OTHERS if system calls are not traced */
 CONSTANT(replication);	/* event_breakdown.replication */
+CONSTANT(call_none);	/* BREAKDOWN_NO_CALL, or BREAKDOWN_OTHERS if system calls are not traced */
 
 MAP(no_thread);		/* array of one: a struct event_breakdown of zeros */
 MAP(workers);		/* hash: event_breakdown.leader → struct breakdown_workers, ended ones */
@@ -143,8 +144,8 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *c
 	__builtin_memset(&t->use[USE_SORTS], 0, USE_SORTINGS * sizeof(__u64));
 	t->workers.count = 0;
 	t->wait_event = arg_wait_event(ctx);
-	t->commit[0] = arg_commit(ctx);
 	t->replication = (__u32)VALUE(replication);
+	t->commit[0] = arg_commit(ctx);
 	t->commit[1] = arg_group_commit(ctx);
 	t->commit[2] = arg_commit_log(ctx);
 	return t;
@@ -170,6 +171,8 @@ static __attribute__((noinline)) void breakdown_begin(void *ctx, struct event_st
 	t->buffers = arg_buffers(ctx);
 	t->wal = arg_wal(ctx);
 	use_begin(t);
+	if (arg_io_method(ctx))
+		t->used &= ~(1u << USE_READ_BYTES);
 }
 
 /* End the breakdown of statement @s at @end_ns, and send it if it is @wanted. */

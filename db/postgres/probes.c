@@ -270,6 +270,7 @@ const struct engine engine_postgres = {
 		{ .name = "arg_leader", .spec = "4@344(MyBgworkerEntry(%ip))" },
 		{ .name = "arg_buffers", .spec = "8@&pgBufferUsage(%ip)" },
 		{ .name = "arg_wal", .spec = "8@&pgWalUsage(%ip)" },
+		{ .name = "arg_io_method", .spec = "4@io_method(%ip)" },	/* 18 */
 		/* 14. A loaded module enables IDs, or the setting is "on", 1. */
 		{ .name = "arg_query_id_enabled", .spec = "1@query_id_enabled(%ip)" },
 		{ .name = "arg_query_id_on", .spec = "4@compute_query_id(%ip)" },
@@ -282,9 +283,9 @@ const struct engine engine_postgres = {
 	),
 	.one_row_count = true,
 	.has_lwlocks = true,
+	.replication = wait_names_replication,
 	.identify = postgres_identify,
 	.aborted = postgres_aborted,
-	.replication = wait_names_replication,
 	.activity_variables = &postgres_activity,
 	.client = postgres_client,
 };

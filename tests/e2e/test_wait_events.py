@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Names of PostgreSQL's wait events in each release, as its own pg_stat_activity has them at that moment."""
+"""Names of PostgreSQL's wait events in each release, as its own pg_stat_activity has them at that moment; and who reads since 18."""
 
 import contextlib
 import re
@@ -11,6 +11,7 @@ from cluster import wait_for
 from elffile import Memory, readelf
 from postgres_releases import RELEASES, Release
 from requirements import need_root
+from statements import only
 from tool import sessions
 
 SESSIONS = 80
@@ -132,3 +133,16 @@ def test_waits(server, tool):
         longest = max((one for one in traced.statements if one["pid"] == pid), key=lambda one: one["duration_ms"])
         part = {"IPC:SyncRep": "replication", "Timeout:PgSleep": "sleep"}.get(wait, wait.split(":")[0].lower())
         assert longest["waits"][0]["event"] == wait and longest["why_ms"][part] >= longest["waits"][0]["total_ms"] > 0, longest
+
+
+@pytest.mark.parametrize("method", ["sync", "worker"])
+def test_bytes_that_others_read(server, tool, method):
+    """What the process read is what the statement read only if no other process reads for it."""
+    if server.number >= 18:
+        server.psql(f"alter system set io_method = '{method}'")
+        server.restart()
+    traced = tool("-p", server.pid, "-m", "0", "--json", "--use")
+    server.psql("select 1 /* reads */")
+    traced.stop()
+    one = only(traced, "reads")
+    assert ("read_bytes" in one["use"]) == (server.number < 18 or method == "sync") and "write_bytes" in one["use"], one
