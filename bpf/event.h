@@ -352,7 +352,8 @@ struct grant {
  */
 #define BREAKDOWN_RUNS(ROW)							\
 	ROW(CPU, "cpu", "milliseconds on a CPU")				\
-	ROW(RUNQUEUE, "runqueue", "... waiting for a CPU")
+	ROW(RUNQUEUE, "runqueue", "... waiting for a CPU")			\
+	ROW(THROTTLED, "throttled", "... stopped by its group's CPU limit")
 
 /*
  * The parts in which it waits. LOCK includes metadata locks and buffer pins. FUTEX is a mutex or a
@@ -381,6 +382,7 @@ enum breakdown_part {
 	BREAKDOWN_TABLE(BREAKDOWN_NUMBER)
 #undef BREAKDOWN_NUMBER
 	BREAKDOWN_PARTS,
+	BREAKDOWN_FIRST_WAIT = BREAKDOWN_DISK,	/* those before it are BREAKDOWN_RUNS */
 };
 
 /* Phases of a statement that the server reports. */

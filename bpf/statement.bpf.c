@@ -303,9 +303,11 @@ PROGRAM(task_switch)
 		state = wait_task_state(ctx);
 		if (state && !VALUE(record_state))
 			wait_system_call(t, task);
-		if (state && wait_is_stopped(task, state)) {
+		if (!state) {
+			t->part = wait_queue_part(task);
+		} else if (wait_is_stopped(task, state)) {
 			t->part = BREAKDOWN_STOPPED;
-		} else if (state) {
+		} else {
 			part = server_wait_part(t);
 			t->part = part && part != WAIT_IO ? part :
 				  wait_call_part(t, task, state, part == WAIT_IO);
@@ -328,13 +330,14 @@ PROGRAM(task_switch)
 PROGRAM(task_wakeup)
 {
 	struct event_breakdown *t = breakdown_thread(wait_task_id(ctx, VALUE(record_pid), 0));
-
+	const __u64 *args = ctx;
 	__u64 now;
 
 	/* Ignore the wake-up of a thread that is still running, about to sleep. */
 	if (t && breakdown_is_waiting(t)) {
 		now = bpf_ktime_get_ns();
-		breakdown_change(ctx, t, now, BREAKDOWN_RUNQUEUE);
+		breakdown_change(ctx, t, now, VALUE(record_pid) ? BREAKDOWN_RUNQUEUE :
+				 wait_queue_part((const char *)args[0]));
 		breakdown_spend(t, now);
 	}
 	return 0;

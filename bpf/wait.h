@@ -39,6 +39,9 @@ CONSTANT(task_frozen);		/* the same, of a bit: frozen by its cgroup (76f969e8948
 CONSTANT(task_frozen_mask);
 CONSTANT(task_flags);
 CONSTANT(task_works);		/* 0: not known */
+CONSTANT(task_throttled);	/* it is dequeued by the limit (6.18); 0: not known .. */
+CONSTANT(task_queue);		/* .. then its group's queue on the CPU; 0: not known, either */
+CONSTANT(queue_throttled);	/* the number of limits that stop that */
 CONSTANT(task_stack);
 CONSTANT(task_helper);		/* not 0: bpf_task_pt_regs() exists (dd6e10fbd9fb, 5.15) */
 CONSTANT(stack_regs);		/* offset of the registers from the stack's base, without it */
@@ -170,6 +173,22 @@ INLINE void wait_futex_ends(struct event_breakdown *t, const char *task, int io)
 	t->part = BREAKDOWN_DISK;
 }
 
+/* Return the part of the time in which @task could run, and does not. */
+INLINE __u32 wait_queue_part(const char *task)
+{
+	const char *queue;
+	int throttled = 0;
+
+	if (VALUE(task_throttled)) {
+		bpf_probe_read_kernel(&throttled, 1, task + VALUE(task_throttled));
+	} else if (VALUE(task_queue)) {
+		queue = (const char *)wait_word(task + VALUE(task_queue));
+		bpf_probe_read_kernel(&throttled, sizeof(throttled),
+				      queue + VALUE(queue_throttled));
+	}
+	return throttled ? BREAKDOWN_THROTTLED : BREAKDOWN_RUNQUEUE;
+}
+
 /* Return the part that waiting for file descriptor @fd of @task belongs to; @known: of its call. */
 INLINE __u32 wait_file_part(const char *task, __u32 fd, __u32 known)
 {
@@ -280,7 +299,7 @@ INLINE void breakdown_spend(struct event_breakdown *t, __u64 begin_ns)
 
 INLINE int breakdown_is_waiting(const struct event_breakdown *t)
 {
-	return t->part != BREAKDOWN_CPU && t->part != BREAKDOWN_RUNQUEUE;
+	return t->part >= BREAKDOWN_FIRST_WAIT;
 }
 
 /* Return the system call that thread @t waits in. */

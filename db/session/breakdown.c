@@ -255,7 +255,7 @@ static uint64_t record_trim(struct event_breakdown *record, enum breakdown_part 
 {
 	over = over < record->ns[part] ? over : record->ns[part];
 	record->ns[part] -= over;
-	if (part != BREAKDOWN_CPU && part != BREAKDOWN_RUNQUEUE)
+	if (part >= BREAKDOWN_FIRST_WAIT)
 		record_trim_waits(record, over, part == BREAKDOWN_NETWORK);
 	return over;
 }

@@ -15,7 +15,7 @@
 
 /* Rows that are not read from BTF follow those that are. */
 enum {
-	ROW_HELPER = 27, ROW_STACK, ROW_ARGUMENT, ROW_CAUSE, ROW_STATE, ROW_NEXT, ROW_PID,
+	ROW_HELPER = 30, ROW_STACK, ROW_ARGUMENT, ROW_CAUSE, ROW_STATE, ROW_NEXT, ROW_PID,
 	ROW_WAKING,
 };
 
@@ -54,6 +54,9 @@ static const struct offset {
 	{ "constant_mm_hiwater", "mm_struct", "hiwater_vm", NULL, true, false },
 	{ "constant_mm_total", "mm_struct", "total_vm", NULL, true, false },
 	{ "constant_mm_data", "mm_struct", "data_vm", NULL, true, false },
+	{ "constant_task_throttled", "task_struct", "throttled", NULL, false, false },
+	{ "constant_task_queue", "task_struct", "se.cfs_rq", NULL, false, false },
+	{ "constant_queue_throttled", "cfs_rq", "throttle_count", NULL, false, false },
 	/* Not members: offsets_from_btf() computes them. */
 	[ROW_HELPER] = { "constant_task_helper", NULL, NULL, NULL, false, false },
 	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },

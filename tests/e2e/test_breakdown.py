@@ -21,7 +21,7 @@ import backends
 import system_calls
 import wire
 from cluster import Cluster, children, has_left_cpu, state as process_state, wait_for
-from containers import disk_of, slow_reads
+from containers import disk_of, little_cpu, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
 from mariadb import Maria, maria_server
 from slowfs import DELAY, SlowFs
@@ -31,7 +31,7 @@ from tool import DBSLOWER, Stat, counted
 
 SLEEPS = 20
 SLOW_READS = 40 << 20	# bytes a second
-PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "pipe", "sleep", "ipc", "replication", "extension",
+PARTS = {"cpu", "runqueue", "throttled", "disk", "fsync", "lock", "lwlock", "futex", "network", "pipe", "sleep", "ipc", "replication", "extension",
          "stopped", "other"}
 
 
@@ -40,7 +40,7 @@ def complete(traced):
     for one in traced.statements:
         assert set(why_ns(one)) == PARTS, one
         assert sum(why_ns(one).values()) == round(one["duration_ms"] * 1e6), one
-        waited = sum(ns for part, ns in why_ns(one).items() if part not in ("cpu", "runqueue", "other"))
+        waited = sum(ns for part, ns in why_ns(one).items() if part not in ("cpu", "runqueue", "throttled", "other"))
         assert round(sum(wait["total_ms"] for wait in one["waits"]) * 1e6) <= round(one["duration_ms"] * 1e6), one
         assert bool(one["waits"]) or not waited, one
     return traced
@@ -165,7 +165,7 @@ def test_cpu_and_run_queue(postgres, traced):
     # The kernel's numbers are of the whole exchange with the client, and without the time of interrupts and other hosts.
     for part, ns in zip(("cpu", "runqueue"), kernel):
         assert ns * 0.75 - 20e6 <= why[part] <= ns * 1.25 + 20e6 + others, (part, why, kernel, others)
-    assert kernel[1] > 50e6, kernel
+    assert kernel[1] > 50e6 and not why["throttled"], (kernel, why)
 
 
 def test_lock(postgres, traced):
@@ -336,6 +336,23 @@ def test_disk(tool):
 def fetched(pid):
     with open(f"/proc/{pid}/io", encoding="ascii") as f:
         return int(dict(line.split(": ") for line in f.read().splitlines())["read_bytes"])
+
+
+def test_throttled(postgres, traced):
+    """A control group's limit, by what the kernel counts for the group; without the kernel's types, it is the run queue."""
+    with little_cpu(20) as (move, throttled_ns), postgres.connect() as connection:
+        pid = connection.info.backend_pid
+        move(pid)
+        os.sched_setaffinity(pid, {min(os.sched_getaffinity(pid))})
+        before, (ran_ns, _) = throttled_ns(), scheduled(pid)
+        connection.execute("select count(*) from generate_series(1, 2000000) /* limited */")
+        stopped_ns, ran_ns = throttled_ns() - before, scheduled(pid)[0] - ran_ns
+        one = only(ended(traced), "limited")
+    why, duration_ns = why_ns(one), one["duration_ms"] * 1e6
+    part, other = ("runqueue", "throttled") if no_types(traced) else ("throttled", "runqueue")
+    # When it may run again it waits for a CPU like others, in the same part.
+    assert stopped_ns > 0.5 * duration_ns and stopped_ns - why[other] - 0.03 * duration_ns <= why[part] <= 1.03 * duration_ns - ran_ns, (
+        one, stopped_ns, ran_ns)
 
 
 def test_file_system_of_a_process(postgres, traced):

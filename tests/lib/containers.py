@@ -83,6 +83,22 @@ def control_group(folder, base):
         wait_for(removed, 60, f"{folder} to be removed")
 
 
+def make_limited(what, limits):
+    """A control group with the first of @limits that it can have, (hierarchy, file, value): its folder and the hierarchy."""
+    for base, name, limit in limits:
+        folder = os.path.join(base, f"{what}-{os.getpid()}")
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(folder, name)):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+                f.write(limit)
+            return folder, base
+        os.rmdir(folder)
+    pytest.skip(f"no control group that limits {what} can be made here")
+
+
 @contextlib.contextmanager
 def slow_reads(path, bytes_per_second):
     """
@@ -94,19 +110,24 @@ def slow_reads(path, bytes_per_second):
         pytest.skip(f"{path} is not on a disk")
     limits = (("/sys/fs/cgroup/blkio", "blkio.throttle.read_bps_device", f"{disk} {bytes_per_second}"),
               ("/sys/fs/cgroup", "io.max", f"{disk} rbps={bytes_per_second}"))
-    for base, name, limit in limits:
-        folder = os.path.join(base, f"slow-{os.getpid()}")
-        try:
-            os.mkdir(folder)
-        except OSError:
-            continue
-        if os.path.exists(os.path.join(folder, name)):
-            break
-        os.rmdir(folder)
-    else:
-        pytest.skip("no control group that limits reads can be made here")
-    with open(os.path.join(folder, name), "w", encoding="ascii") as f:
-        f.write(limit)
+    with control_group(*make_limited("reads", limits)) as move:
+        yield move
+
+
+@contextlib.contextmanager
+def little_cpu(percent, period_us=20000):
+    """Make a control group whose processes get @percent of a CPU. Yield move(pid), and the ns in which they were throttled so far."""
+    quota = period_us * percent // 100
+    folder, base = make_limited("cpu", (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", f"{quota}"),
+                                        ("/sys/fs/cgroup", "cpu.max", f"{quota} {period_us}")))
+    if os.path.exists(os.path.join(folder, "cpu.cfs_period_us")):
+        with open(os.path.join(folder, "cpu.cfs_period_us"), "w", encoding="ascii") as f:
+            f.write(f"{period_us}")
+
+    def throttled_ns():
+        with open(os.path.join(folder, "cpu.stat"), encoding="ascii") as f:
+            stat = dict(line.split() for line in f)
+        return int(stat["throttled_time"]) if "throttled_time" in stat else 1000 * int(stat["throttled_usec"])
 
     with control_group(folder, base) as move:
-        yield move
+        yield move, throttled_ns

@@ -717,7 +717,7 @@ static void layouts(void)
 	strcpy(text, "  parts  disk  tape:z cpu:n cpu\nnosuch cpu\n\nstatement text sent:n");
 	layout_read(&layout, text, strlen(text));
 	CHECK(layout.lists[LAYOUT_PARTS].count == 4, "%u", layout.lists[LAYOUT_PARTS].count);
-	CHECK(!memcmp(layout.lists[LAYOUT_PARTS].to, "\x02\xff\xff\x00", 4), "parts");
+	CHECK(!memcmp(layout.lists[LAYOUT_PARTS].to, "\x03\xff\xff\x00", 4), "parts");
 	/* A text has a value, so that a flag of this name is something else. */
 	CHECK(!layout.lists[LAYOUT_STATEMENT].member[0], "text");
 	CHECK(!strcmp(layout.lists[LAYOUT_STATEMENT].member[1]->name, "sent"), "sent");
