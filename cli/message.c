@@ -62,7 +62,7 @@ static const struct message_words message_rows[] = {
 	[ERROR_OTHER_SERVER] = { "", "a server of another kind",
 				 "specify that database, or none", false, false },
 	[ERROR_NO_SAMPLES] = { "", "its sessions cannot be sampled",
-			       "those of PostgreSQL from 14, MariaDB from 10.5 and MySQL 9 can",
+			       "those of PostgreSQL from 10, MariaDB from 10.5 and MySQL 9 can",
 			       false, false },
 	[ERROR_NO_SESSIONS] = { "", "its sessions cannot be listed",
 				"those of PostgreSQL from 10, MariaDB from 10.5 and MySQL 9 can",

@@ -15,7 +15,7 @@ struct postgres_ps {
 	struct wait_names waits;
 	bool named;				/* both have the names */
 	/* Variables as linked; 0: missing. */
-	uint64_t entry, client, replication, query, transaction;
+	uint64_t client, replication, query, transaction;
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
 	unsigned int wait_at;
 };

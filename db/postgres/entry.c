@@ -3,6 +3,7 @@
 
 #define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
 #define CENTURY_US	3155760000000000u
+#define NAME_BYTES	64		/* NAMEDATALEN */
 
 uint64_t postgres_entry_time(uint64_t us)
 {
@@ -23,4 +24,58 @@ bool postgres_entry_cuts(const struct process_memory *memory, uint64_t entry_siz
 	return !entry_size ||
 	       process_memory_variable(memory, entry_size, &size, sizeof(size)) || size < 0 ||
 	       len + 4 >= (size_t)size;
+}
+
+/* Return whether @next is the element behind @entry. */
+static bool entry_follows(const char *entry, const char *next, size_t text)
+{
+	uint64_t name = load64(entry + ENTRY_NAME(text)), first = load64(entry + text);
+	uint64_t second = load64(next + text);
+
+	return name && load64(next + ENTRY_NAME(text)) == name + NAME_BYTES &&
+	       first && second > first && second - first <= ENTRY_TEXT_MOST;
+}
+
+int64_t postgres_entry_stride(const struct process_memory *memory, uint64_t address, size_t text,
+			      int64_t *text_bytes)
+{
+	char around[2 * ENTRY_MOST + ENTRY_LEAST];
+	const char *entry = around + ENTRY_MOST;
+
+	if (!process_memory_get(memory, address - ENTRY_MOST, around, sizeof(around)))
+		return 0;
+	for (int64_t stride = ENTRY_LEAST; stride <= ENTRY_MOST; stride += 8) {
+		const char *first = entry;
+
+		if (!entry_follows(first, first + stride, text))
+			first -= stride;
+		if (!entry_follows(first, first + stride, text))
+			continue;
+		*text_bytes = (int64_t)(load64(first + stride + text) - load64(first + text));
+		return stride;
+	}
+	return 0;
+}
+
+/* What identifies the entry of a process. */
+struct own_entry {
+	uint32_t pid;
+	size_t text;
+};
+
+static bool is_entry(const struct process_memory *memory, uint64_t value, const void *arg)
+{
+	const struct own_entry *own = arg;
+	int64_t text_bytes;
+	char entry[8];
+
+	return process_memory_get(memory, value, entry, sizeof(entry)) &&
+	       load32(entry + ENTRY_PID) == own->pid && value > ENTRY_MOST &&
+	       postgres_entry_stride(memory, value, own->text, &text_bytes);
+}
+
+uint64_t postgres_entry_find(const struct variables *variables, const struct process_memory *memory,
+			     uint32_t pid, size_t text)
+{
+	return variables_search(variables, memory, is_entry, &(struct own_entry){ pid, text });
 }

@@ -35,13 +35,8 @@
 #define WAIT_START	16		/* PGPROC.waitStart, since 14 */
 
 /* Offsets in PgBackendStatus; pgstat.h, since 14 utils/backend_status.h. */
-#define ENTRY_PID	4
-#define ENTRY_XACT	24
-#define ENTRY_STATE_AT	40
-#define ENTRY_BYTES	256
 #define ENTRY_TRIES	3	/* the entry can change while it is read */
-
-static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: since 12; before */
+#define SEARCHES_MAX	8
 
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 {
@@ -51,9 +46,25 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 		.entry_size = elf_symbol_value(elf, "pgstat_track_activity_query_size"),
 		.query = elf_symbol_value(elf, "debug_query_string"),
 		.client = elf_symbol_value(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
+		/* 12 has struct members for GSSAPI encryption, and the function. */
+		.entry_text = elf_symbol_value(elf, "table_open") ? ENTRY_TEXT_12 : ENTRY_TEXT_10,
 		.has_starting = elf_symbol_value(elf, "pgaio_init_backend"),
 	};
 	places->lowest = elf_map_lowest_vaddr(elf);
+}
+
+void postgres_entry_search(struct postgres_locks *places, const struct process_memory *memory,
+			   uint32_t pid)
+{
+	if (places->entry || places->searches == SEARCHES_MAX)
+		return;
+	places->searches++;
+	places->entry = postgres_entry_find(&places->variables, memory, pid, places->entry_text);
+}
+
+bool postgres_entry_known(const struct postgres_locks *places)
+{
+	return places->entry || places->searches < SEARCHES_MAX;
 }
 
 /* A backend whose memory is read. */
@@ -115,45 +126,30 @@ static void reader_text(const struct reader *r, uint64_t address, struct lock_ba
 	backend->cut = backend->len == (size_t)n;
 }
 
-/* Return the address in @entry of its text's address, 16 bytes behind the state, or NULL. */
-static const char *entry_text(const char *entry)
-{
-	for (size_t i = 0; i < sizeof(entry_texts) / sizeof(*entry_texts); i++) {
-		const char *at = entry + entry_texts[i];
-		uint32_t state = load32(at - 16);
-
-		if (state && state < 9 && load64(at - 8) > state)
-			return at;
-	}
-	return NULL;
-}
-
 /*
  * Read the last statement and the idle time of an idle backend from its pg_stat_activity entry. A
  * backend between two messages of a statement, Bind and Execute, has it nowhere else.
  */
 static void reader_entry(const struct reader *r, struct lock_backend *backend)
 {
-	enum postgres_state state = POSTGRES_UNDEFINED;
-	char entry[ENTRY_BYTES];
+	size_t text = r->places->entry_text;
 	uint64_t now = clock_ns(CLOCK_REALTIME), since;
-	const char *text;
+	enum postgres_state state;
+	char entry[ENTRY_LEAST];
 
 	if (!reader_bytes(r, reader_pointer(r, r->places->entry), entry, sizeof(entry)) ||
 	    load32(entry + ENTRY_PID) != r->process.ns_pid)
 		return;
-	text = entry_text(entry);
-	if (text)
-		state = postgres_entry_state(load32(text - 16), r->places->has_starting);
+	state = postgres_entry_state(load32(entry + ENTRY_STATE(text)), r->places->has_starting);
 	backend->running |= state == POSTGRES_RUNNING || state == POSTGRES_FASTPATH;
 	since = EPOCH_2000_NS + load64(entry + ENTRY_STATE_AT) * 1000;
 	if (!backend->running && load64(entry + ENTRY_XACT)) {
 		backend->idle = true;
 		backend->idle_ns = since < now ? now - since : 0;
 	}
-	if (!text || backend->text)
+	if (backend->text || state == POSTGRES_UNDEFINED)
 		return;
-	reader_text(r, load64(text), backend);
+	reader_text(r, load64(entry + text), backend);
 	backend->cut |= postgres_entry_cuts(&r->memory, r->places->entry_size, backend->len);
 }
 

@@ -23,6 +23,8 @@ struct postgres_locks {
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	/* Variables as linked; 0: missing. */
 	uint64_t proc, entry, entry_size, query, client, kinds;
+	size_t entry_text;	/* offset in an entry of pg_stat_activity, see entry.h */
+	unsigned int searches;	/* for ->entry, which has no symbol before 14 */
 	bool has_starting;	/* see postgres_entry_state() */
 	unsigned int nkinds;
 	/*
@@ -43,6 +45,13 @@ struct postgres_locks {
 
 /* Find the symbols and offsets in @elf. */
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places);
+
+/* Search for ->entry, if it is missing, in the memory of the process that knows itself as @pid. */
+void postgres_entry_search(struct postgres_locks *places, const struct process_memory *memory,
+			   uint32_t pid);
+
+/* Return whether ->entry is known, or may still be found. */
+bool postgres_entry_known(const struct postgres_locks *places);
 
 /*
  * Read the heavyweight lock that process @pid waits for, given by @event, or if its ->address is 0

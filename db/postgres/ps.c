@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sessions of PostgreSQL, 10 to 19: each is a process. Since 14 its entry of pg_stat_activity is at
- * MyBEEntry (struct PgBackendStatus; utils/backend_status.h); before, variables and its title have
- * less.
+ * Sessions of PostgreSQL, 10 to 19: each is a process. Its entry of pg_stat_activity is at
+ * MyBEEntry (struct PgBackendStatus; utils/backend_status.h), which before 14 is found by what it
+ * points to. If it cannot be, variables and the title have less.
  */
 #include "db/postgres/ps.h"
 
@@ -17,7 +17,6 @@
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 
-#define ENTRY_BYTES	256
 #define ENTRY_TRIES	3	/* the entry can change while it is read */
 #define WAIT_AT_13	684	/* PGPROC.wait_event_info of 13 .. */
 #define WAIT_AT_10	676	/* .. and from 10 on */
@@ -35,7 +34,6 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 
 	postgres_locks_find(elf, &ps->locks);
 	ps->locks.is_program = is_program;
-	ps->entry = elf_symbol_value(elf, "MyBEEntry");
 	ps->client = elf_symbol_value(elf, "MyProcPort");
 	ps->replication = elf_symbol_value(elf, "am_walsender");
 	ps->query = elf_symbol_value(elf, "debug_query_string");
@@ -69,14 +67,13 @@ static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
 	return postgres_backend_pointer(&r->memory, variable);
 }
 
-/* Read a consistent entry: its first member is odd while it changes. */
-static bool reader_entry(const struct reader *r, char entry[ENTRY_BYTES])
+/* Read a consistent entry at @address: its first member is odd while it changes. */
+static bool reader_entry(const struct reader *r, uint64_t address, char entry[ENTRY_LEAST])
 {
-	uint64_t address = reader_pointer(r, r->ps->entry);
 	uint32_t again;
 
 	for (int i = 0; i < ENTRY_TRIES; i++)
-		if (reader_bytes(r, address, entry, ENTRY_BYTES) && !(load32(entry) & 1) &&
+		if (reader_bytes(r, address, entry, ENTRY_LEAST) && !(load32(entry) & 1) &&
 		    reader_bytes(r, address, &again, sizeof(again)) && again == load32(entry))
 			return load32(entry + ENTRY_PID) == r->query->process->ns_pid;
 	return false;
@@ -107,8 +104,9 @@ static bool reader_state(const struct reader *r, const char *entry, struct ps_se
 		[POSTGRES_FASTPATH] = PS_ACTIVE, [POSTGRES_ABORTED] = PS_ABORTED,
 		[POSTGRES_DISABLED] = PS_UNKNOWN,
 	};
+	size_t text = r->ps->locks.entry_text;
 
-	session->state = states[postgres_entry_state(load32(entry + ENTRY_STATE),
+	session->state = states[postgres_entry_state(load32(entry + ENTRY_STATE(text)),
 						     r->ps->locks.has_starting)];
 	if (session->state == PS_UNKNOWN)
 		return false;
@@ -120,7 +118,7 @@ static bool reader_state(const struct reader *r, const char *entry, struct ps_se
 	if (session->state == PS_ACTIVE)
 		reader_text(r, reader_pointer(r, r->ps->query), session);
 	if (!session->text) {
-		reader_text(r, load64(entry + ENTRY_TEXT), session);
+		reader_text(r, load64(entry + text), session);
 		session->cut |= session->text &&
 				postgres_entry_cuts(&r->memory, r->ps->locks.entry_size,
 						    session->len);
@@ -134,18 +132,17 @@ static bool reader_state(const struct reader *r, const char *entry, struct ps_se
  */
 static bool reader_activity(const struct reader *r, struct ps_session *session)
 {
+	uint64_t address = reader_pointer(r, r->ps->locks.entry);
 	const struct ps_session before = *session;
-	char entry[ENTRY_BYTES];
+	char entry[ENTRY_LEAST];
 
-	if (!r->ps->entry)
-		return false;
 	for (int i = 0; i < ENTRY_TRIES; i++) {
 		uint32_t changes;
 
 		*session = before;
-		if (!reader_entry(r, entry) || !reader_state(r, entry, session))
+		if (!reader_entry(r, address, entry) || !reader_state(r, entry, session))
 			return false;
-		if (reader_bytes(r, reader_pointer(r, r->ps->entry), &changes, sizeof(changes)) &&
+		if (reader_bytes(r, address, &changes, sizeof(changes)) &&
 		    changes == load32(entry))
 			return true;
 		free(session->text);
@@ -181,7 +178,7 @@ static enum ps_state title_state(uint32_t pid)
 	return PS_UNKNOWN;
 }
 
-/* The same as reader_activity() before 14, or without track_activities. */
+/* The same as reader_activity() without an entry, or without track_activities. */
 static void reader_variables(const struct reader *r, struct ps_session *session)
 {
 	uint64_t query = reader_pointer(r, r->ps->query), begun, transaction;
@@ -262,6 +259,7 @@ static int postgres_read(void *state, const struct ps_query *query)
 	if (!postgres_backend_is_session(state, &r.memory))
 		goto cleanup;
 	/* A server that starts does not have all names. */
+	postgres_entry_search(&r.ps->locks, &r.memory, query->process->ns_pid);
 	if (!r.ps->named)
 		postgres_names(r.ps, &r.memory, query->version);
 	postgres_backend_who(state, &r.memory, query->engine, &session.who);

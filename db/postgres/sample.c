@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sessions of PostgreSQL, 14 to 19, from one array in shared memory that all processes of the
+ * The sessions of PostgreSQL, 10 to 19, from one array in shared memory that all processes of the
  * server have at the same address: MyBEEntry of each points to its element (struct
  * PgBackendStatus; utils/backend_status.h). Of each element, st_appname and st_activity_raw point
  * into arrays of their own, so that they prove where the elements of the first one are.
@@ -19,8 +19,6 @@
 #include "db/ps/ops.h"
 #include "host/clock.h"
 
-#define ENTRY_LEAST	256		/* bytes of an element that are read .. */
-#define ENTRY_MOST	2048		/* .. and that it can have */
 #define ENTRY_TRIES	3
 #define NAME_BYTES	64		/* NAMEDATALEN */
 #define ARRAY_MOST	(24u << 20)	/* bytes, which are read for each sample */
@@ -33,86 +31,51 @@
 
 /* What a sample works with. */
 struct reader {
-	const struct postgres_ps *ps;
+	struct postgres_ps *ps;
 	struct postgres_server *server;
 	const struct sample_query *query;
 	unsigned int opens;		/* new sessions that are still looked at */
 };
 
-static bool bytes_read(const struct process_memory *memory, uint64_t address, void *buf,
-		       size_t size)
-{
-	return address && process_memory_read(memory, address, buf, size) == (ssize_t)size;
-}
-
-/* Return whether @next is the element behind @entry. */
-static bool entry_follows(const char *entry, const char *next)
-{
-	uint64_t text = load64(entry + ENTRY_TEXT), next_text = load64(next + ENTRY_TEXT);
-
-	return load64(entry + ENTRY_NAME) &&
-	       load64(next + ENTRY_NAME) == load64(entry + ENTRY_NAME) + NAME_BYTES &&
-	       text && next_text > text && next_text - text <= ENTRY_TEXT_MOST;
-}
-
-/*
- * Return the bytes of an element of the array that has one at @address, with those of each text in
- * *@text_bytes; 0: it cannot be proven.
- */
-static int64_t array_stride(const struct process_memory *memory, uint64_t address,
-			    int64_t *text_bytes)
-{
-	char around[2 * ENTRY_MOST + ENTRY_LEAST];
-	const char *entry = around + ENTRY_MOST;
-
-	if (!bytes_read(memory, address - ENTRY_MOST, around, sizeof(around)))
-		return 0;
-	for (int64_t stride = ENTRY_LEAST; stride <= ENTRY_MOST; stride += 8) {
-		const char *first = entry_follows(entry, entry + stride) ? entry : entry - stride;
-
-		if (!entry_follows(first, first + stride))
-			continue;
-		*text_bytes = (int64_t)(load64(first + stride + ENTRY_TEXT) -
-					load64(first + ENTRY_TEXT));
-		return stride;
-	}
-	return 0;
-}
+/* How the elements of the array follow each other. */
+struct array {
+	const struct process_memory *memory;
+	size_t text;			/* where the address of the text is in one */
+	int64_t stride, text_bytes;	/* of an element, and of its text */
+};
 
 /* Return whether element @n of the array that has @entry as its first one is where it should be. */
-static bool array_has(const struct process_memory *memory, uint64_t address, const char *entry,
-		      int64_t n, int64_t stride, int64_t text_bytes)
+static bool array_has(const struct array *array, uint64_t address, const char *entry, int64_t n)
 {
+	size_t name = ENTRY_NAME(array->text), text = array->text;
 	char at[ENTRY_LEAST];
 
-	return bytes_read(memory, address + (uint64_t)(n * stride), at, sizeof(at)) &&
-	       load64(at + ENTRY_NAME) == load64(entry + ENTRY_NAME) + (uint64_t)(n * NAME_BYTES) &&
-	       load64(at + ENTRY_TEXT) == load64(entry + ENTRY_TEXT) + (uint64_t)(n * text_bytes);
+	address += (uint64_t)(n * array->stride);
+	return process_memory_get(array->memory, address, at, sizeof(at)) &&
+	       load64(at + name) == load64(entry + name) + (uint64_t)(n * NAME_BYTES) &&
+	       load64(at + text) == load64(entry + text) + (uint64_t)(n * array->text_bytes);
 }
 
 /*
- * Return how many elements are behind the one at @address, or with a negative @stride before it, at
- * most @most.
+ * Return how many elements are behind the one at @address, or with @sign -1 before it, at most
+ * @most.
  */
-static size_t array_extent(const struct process_memory *memory, uint64_t address, int64_t stride,
-			   int64_t text_bytes, size_t most)
+static size_t array_extent(const struct array *array, uint64_t address, int64_t sign, size_t most)
 {
-	int64_t sign = stride < 0 ? -1 : 1;
 	char entry[ENTRY_LEAST];
 	size_t has = 0, step = 1;
 
-	if (!bytes_read(memory, address, entry, sizeof(entry)))
+	if (!process_memory_get(array->memory, address, entry, sizeof(entry)))
 		return 0;
 	/* Steps that double, and then halve. */
-	while (has + step <= most && array_has(memory, address, entry, sign * (int64_t)(has + step),
-					       sign * stride, text_bytes)) {
+	while (has + step <= most &&
+	       array_has(array, address, entry, sign * (int64_t)(has + step))) {
 		has += step;
 		step *= 2;
 	}
 	for (; step; step /= 2)
 		if (has + step <= most &&
-		    array_has(memory, address, entry, sign * (int64_t)(has + step), sign * stride,
-			      text_bytes))
+		    array_has(array, address, entry, sign * (int64_t)(has + step)))
 			has += step;
 	return has;
 }
@@ -121,18 +84,19 @@ static size_t array_extent(const struct process_memory *memory, uint64_t address
 static int array_open(const struct reader *s, uint64_t address)
 {
 	struct postgres_server *server = s->server;
+	struct array array = { .memory = &server->memory, .text = s->ps->locks.entry_text };
 	size_t taken = *s->query->sessions, most = s->query->most, below, count;
-	int64_t text_bytes = 0, stride = array_stride(&server->memory, address, &text_bytes);
 
-	if (!stride || taken >= most)
+	array.stride = postgres_entry_stride(array.memory, address, array.text, &array.text_bytes);
+	if (!array.stride || taken >= most)
 		return -EAGAIN;
-	below = array_extent(&server->memory, address, -stride, text_bytes, most);
-	count = below + 1 + array_extent(&server->memory, address, stride, text_bytes, most);
-	if (count > most - taken || count * (size_t)stride > ARRAY_MOST)
+	below = array_extent(&array, address, -1, most);
+	count = below + 1 + array_extent(&array, address, 1, most);
+	if (count > most - taken || count * (size_t)array.stride > ARRAY_MOST)
 		return -EAGAIN;
-	server->array = address - below * (size_t)stride;
-	server->stride = (size_t)stride;
-	server->entries = malloc(count * (size_t)stride);
+	server->array = address - below * (size_t)array.stride;
+	server->stride = (size_t)array.stride;
+	server->entries = malloc(count * server->stride);
 	server->session = calloc(count, sizeof(*server->session));
 	if (server->entries && server->session) {
 		*s->query->sessions += server->count = count;
@@ -278,8 +242,9 @@ static int array_find(const struct reader *s)
 		    process_memory_open(child.pid, &memory))
 			continue;
 		memory.slide = server->memory.slide;
-		if (!process_memory_variable(&memory, s->ps->entry, &address, sizeof(address)) &&
-		    address > ENTRY_MOST)
+		postgres_entry_search(&s->ps->locks, &memory, child.ns_pid);
+		address = postgres_backend_pointer(&memory, s->ps->locks.entry);
+		if (address > ENTRY_MOST)
 			err = array_open(s, address);
 		process_memory_close(&memory);
 	}
@@ -302,6 +267,14 @@ static int server_open(const struct reader *s)
 	return err;
 }
 
+static enum postgres_state entry_state(const struct reader *s, const char *entry)
+{
+	const struct postgres_locks *places = &s->ps->locks;
+
+	return postgres_entry_state(load32(entry + ENTRY_STATE(places->entry_text)),
+				    places->has_starting);
+}
+
 /* Read element @i again until it does not change meanwhile. Return success. */
 static bool entry_read(const struct postgres_server *server, size_t i)
 {
@@ -311,10 +284,10 @@ static bool entry_read(const struct postgres_server *server, size_t i)
 
 	for (int tries = 0; tries < ENTRY_TRIES; tries++) {
 		if (!(load32(entry) & 1) &&
-		    bytes_read(&server->memory, address, &again, sizeof(again)) &&
+		    process_memory_get(&server->memory, address, &again, sizeof(again)) &&
 		    again == load32(entry))
 			return true;
-		if (!bytes_read(&server->memory, address, entry, server->stride))
+		if (!process_memory_get(&server->memory, address, entry, server->stride))
 			return false;
 	}
 	return false;
@@ -327,7 +300,7 @@ static bool entry_read(const struct postgres_server *server, size_t i)
 static bool session_open(const struct reader *s, size_t i)
 {
 	struct entry_session *session = &s->server->session[i];
-	uint64_t address = s->server->array + i * s->server->stride, entry = 0;
+	uint64_t address = s->server->array + i * s->server->stride;
 	struct process_memory memory;
 	uint32_t pid = child_of(s, session->pid);
 
@@ -337,8 +310,8 @@ static bool session_open(const struct reader *s, size_t i)
 	if (!s->query->wants(s->query->arg, pid) || process_memory_open(pid, &memory))
 		return true;
 	memory.slide = s->server->memory.slide;
-	process_memory_variable(&memory, s->ps->entry, &entry, sizeof(entry));
-	if (entry == address && postgres_backend_is_session(s->ps, &memory)) {
+	if (postgres_backend_pointer(&memory, s->ps->locks.entry) == address &&
+	    postgres_backend_is_session(s->ps, &memory)) {
 		session->who = calloc(1, sizeof(*session->who));
 		session->ignored = !session->who;
 		if (session->who)
@@ -388,7 +361,8 @@ static bool session_text(const struct reader *s, size_t i, struct sample *sample
 {
 	const struct postgres_server *server = s->server;
 	const char *entry = server->entries + i * server->stride;
-	uint64_t address = server->array + i * server->stride, text = load64(entry + ENTRY_TEXT);
+	uint64_t address = server->array + i * server->stride;
+	uint64_t text = load64(entry + s->ps->locks.entry_text);
 	char begin[TEXT_BEGIN];
 	uint32_t again;
 	size_t len;
@@ -403,7 +377,7 @@ static bool session_text(const struct reader *s, size_t i, struct sample *sample
 		sample->cut = true;
 	}
 	sample->text = sample->len ? s->query->text : NULL;
-	return bytes_read(&server->memory, address, &again, sizeof(again)) &&
+	return process_memory_get(&server->memory, address, &again, sizeof(again)) &&
 	       again == load32(entry);
 }
 
@@ -426,13 +400,13 @@ static void session_changed(const struct reader *s, size_t i)
 	struct entry_session *session = &server->session[i];
 	const char *entry = server->entries + i * server->stride;
 	struct sample sample = { .who = session->who };
+	char *application = session->who->application;
 	enum postgres_state state;
 
 	for (int tries = 0; tries < ENTRY_TRIES; tries++) {
 		if (!entry_read(server, i))
 			return;
-		state = postgres_entry_state(load32(entry + ENTRY_STATE),
-					     s->ps->locks.has_starting);
+		state = entry_state(s, entry);
 		sample.active = state == POSTGRES_RUNNING || state == POSTGRES_FASTPATH;
 		sample.key = load64(entry + ENTRY_STATEMENT);
 		sample.begin_ns = postgres_entry_time(sample.key);
@@ -446,9 +420,9 @@ static void session_changed(const struct reader *s, size_t i)
 	}
 	if (!*session->who->user)
 		session_who(s, session->who);
-	bytes_read(&server->memory, load64(entry + ENTRY_NAME), session->who->application,
-		   sizeof(session->who->application));
-	session->who->application[sizeof(session->who->application) - 1] = '\0';
+	process_memory_get(&server->memory, load64(entry + ENTRY_NAME(s->ps->locks.entry_text)),
+		   application, sizeof(session->who->application));
+	application[sizeof(session->who->application) - 1] = '\0';
 	session->changes = load32(entry);
 	if (state != POSTGRES_UNDEFINED && state != POSTGRES_DISABLED)
 		s->query->changed(s->query->arg, &session->sampled, &sample);
@@ -475,8 +449,7 @@ static void session_sample(struct reader *s, size_t i)
 	}
 	if (session->ignored || !session->pid)
 		return;
-	if (postgres_entry_state(load32(entry + ENTRY_STATE), s->ps->locks.has_starting) ==
-	    POSTGRES_DISABLED)
+	if (entry_state(s, entry) == POSTGRES_DISABLED)
 		++*s->query->unsampled;
 	if (load32(entry) != session->changes)
 		session_changed(s, i);
@@ -489,7 +462,7 @@ int postgres_sample(void *state, void *server, const struct sample_query *query)
 	ssize_t n;
 	int err;
 
-	if (!s.ps->entry)
+	if (!postgres_entry_known(&s.ps->locks))
 		return -ENOTSUP;
 	err = server_open(&s);
 	if (err)

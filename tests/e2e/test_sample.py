@@ -15,6 +15,7 @@ from cluster import children, wait_for
 from commanded import as_user, reveal
 from containers import UNSHARE, needs_namespaces
 from mariadb import Maria
+from postgres_releases import RELEASES, Release
 from releases import Maria11, Mysql9
 from requirements import need_maria, need_root
 from seccomp import deny
@@ -86,6 +87,18 @@ def agree(statements, logged, took, late):
 
 
 def test_postgres(logging):
+    compare(logging)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_releases(release):
+    """The same of other releases; before 14 the entries of sessions have no symbol."""
+    need_root()
+    with Release(release, log_min_duration_statement="0", log_line_prefix="'%p '").init() as server:
+        compare(server.start())
+
+
+def compare(logging):
     """Statements of clients that think, or do not; texts of the simple and of the extended protocol."""
     def work(i, note):
         with logging.connect() as one:

@@ -5,6 +5,7 @@ import contextlib
 import re
 import struct
 
+import psycopg
 import pytest
 
 from cluster import wait_for
@@ -89,6 +90,25 @@ def test_every_number(server):
                 names.add(seen)
     assert {"IPC:SyncRep", "Timeout:PgSleep", "IO:DataFileRead", "Activity:WalWriterMain", "Lock:transactionid",
             "LWLock:WALWriteLock" if server.number < 13 else "LWLock:WALWrite"} <= names, names
+
+
+def test_activity(server):
+    """What a session does and has done, as pg_stat_activity has it; its entry has no symbol before 14."""
+    with server.connect() as idle, server.connect() as holder, server.connect() as failed:
+        idle.execute("select 1 /* idle */")
+        holder.execute("begin")
+        holder.execute("select 2 /* in a transaction */")
+        failed.execute("begin")
+        with pytest.raises(psycopg.Error):
+            failed.execute("select 1/0")
+        with server.connect() as connection:
+            rows = {pid: row for pid, *row in connection.execute(
+                "select pid, state, query, xact_start is not null from pg_stat_activity").fetchall()}
+        seen = {one["pid"]: one for one in sessions("-p", str(server.pid))}
+        pids = [one.info.backend_pid for one in (idle, holder, failed)]
+    for pid in pids:
+        one, (state, query, transaction) = seen[pid], rows[pid]
+        assert (one["state"], one["query"], "transaction_ms" in one) == (state, query, transaction) and one["state_ms"] >= 0, one
 
 
 def ended_with(server, connections):
