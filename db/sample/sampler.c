@@ -189,8 +189,12 @@ static void sampled_end(struct sampler *s, struct sampled *one, const struct sam
 	from = from < one->start_ns ? one->start_ns : from;
 	before = before < one->start_ns ? one->start_ns : before;
 	to = to < from ? from : to;
-	/* A server may have noted the end before it removes the text. */
-	if (!next || !next->end_ns || sampler_time(s, next->end_ns, before, to, &end_ns))
+	/*
+	 * A server may have noted the end before it removes the text. If another statement has
+	 * ended meanwhile, the end is that one's.
+	 */
+	if (!next || !next->end_ns || !(same || next->active) ||
+	    sampler_time(s, next->end_ns, before, to, &end_ns))
 		error_ns = sampler_time(s, 0, from, to, &end_ns);
 	if (same)
 		one->query_id = next->query_id;
