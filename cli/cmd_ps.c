@@ -250,7 +250,7 @@ static int cmd_ps_once(struct cmd_ps *cmd)
 		return EXIT_FAILED;
 	}
 	if (!cmd->list.servers && !cmd->list.more && !cmd->options.interval_ns &&
-	    !helper_left_out(cmd->list.stalled))
+	    !helper_has_stalled(cmd->list.stalled))
 		return cmd_ps_none(cmd);
 	cmd->now_ns = clock_ns(CLOCK_REALTIME);
 	if (rows_make(cmd)) {

@@ -246,13 +246,12 @@ bool helper_excludes(struct helper_user *user)
 	return user->stalled;
 }
 
-size_t helper_left_out(const struct helper_shared *shared)
+bool helper_has_stalled(const struct helper_shared *shared)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < shared->nusers; i++)
-		n += shared->users[i].left_out;
-	return n;
+		if (shared->users[i].stalled)
+			return true;
+	return false;
 }
 
 void helper_stop(struct helper *helper)

@@ -109,8 +109,8 @@ void helper_bind(void);
 /* In the child: return whether processes of @user are to be left out for now. */
 bool helper_excludes(struct helper_user *user);
 
-/* Return the number of processes that were left out. */
-size_t helper_left_out(const struct helper_shared *shared);
+/* Return whether a user's processes are left out, as one did not answer. */
+bool helper_has_stalled(const struct helper_shared *shared);
 
 /* End the child. */
 void helper_stop(struct helper *helper);

@@ -161,7 +161,7 @@ int served_each(struct served *served, uint32_t from,
 	if (err)
 		return err;
 	err = process_pids(pass_pid, &pass);
-	none = !served->shared->matches && !helper_left_out(served->shared);
+	none = !served->shared->matches && !helper_has_stalled(served->shared);
 	if (err < 0)
 		return error_set(error, ERROR_PROC, err, NULL, NULL);
 	if (!err && none && filter->npids)
