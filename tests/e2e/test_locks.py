@@ -204,7 +204,7 @@ def test_statement_of_a_wait_that_is_over(tool, server, sessions, way, length):
     since, text = server.log_size(), "update acc set v = 7 where id = 3 --".ljust(length, "x")
     holder("update acc set v = 6 where id = 3")
     waiter.later(text)
-    time.sleep(0.1)	# the server logs longer ones than deadlock_timeout
+    wait_for(lambda: b"still waiting for ShareLock on transaction" in server.read_log(since), what="it to wait for deadlock_timeout")
     holder.end("commit")
     waiter.done()("select 'another'")
     logged = wait_for(lambda: re.search(rb"acquired ShareLock on transaction.*?STATEMENT:  ([^\n]*)", server.read_log(since), re.S), what="the log")
