@@ -40,8 +40,8 @@ CONSTANT(task_frozen_mask);
 CONSTANT(task_flags);
 CONSTANT(task_works);		/* 0: not known */
 CONSTANT(task_throttled);	/* it is dequeued by the limit (6.18); 0: not known .. */
-CONSTANT(task_queue);		/* .. then its group's queue on the CPU; 0: not known, either */
-CONSTANT(queue_throttled);	/* the number of limits that stop that */
+CONSTANT(task_queue);		/* .. then its group's queue on the CPU, and .. */
+CONSTANT(queue_throttled);	/* .. the number of limits that stop that; 0: not known, either */
 CONSTANT(task_stack);
 CONSTANT(task_helper);		/* not 0: bpf_task_pt_regs() exists (dd6e10fbd9fb, 5.15) */
 CONSTANT(stack_regs);		/* offset of the registers from the stack's base, without it */
@@ -181,7 +181,7 @@ INLINE __u32 wait_queue_part(const char *task)
 
 	if (VALUE(task_throttled)) {
 		bpf_probe_read_kernel(&throttled, 1, task + VALUE(task_throttled));
-	} else if (VALUE(task_queue)) {
+	} else if (VALUE(queue_throttled)) {
 		queue = (const char *)wait_word(task + VALUE(task_queue));
 		bpf_probe_read_kernel(&throttled, sizeof(throttled),
 				      queue + VALUE(queue_throttled));
