@@ -407,7 +407,8 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 /* Waits in one system call for one wait event, as the server numbers these; 0: none, or unknown. */
 struct breakdown_wait {
 	__u32 call, event;
-	__u64 sleeps;
+	__u32 part;			/* of the first of them; of BREAKDOWN_OTHERS: any */
+	__u32 sleeps;
 	__u64 ns;
 };
 

@@ -375,6 +375,8 @@ INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 	i &= BREAKDOWN_WAITS - 1;
 	t->waits[i].call = i == BREAKDOWN_WAITS - 1 ? BREAKDOWN_OTHERS : call;
 	t->waits[i].event = i == BREAKDOWN_WAITS - 1 ? 0 : event;
+	if (!t->waits[i].sleeps)
+		t->waits[i].part = t->part;
 	t->waits[i].sleeps++;
 	t->waits[i].ns += now - t->since_ns;
 }

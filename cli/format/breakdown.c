@@ -98,7 +98,7 @@ static void breakdown_waits(struct output *out, const struct statement *s)
 			breakdown_call(out, waits[i].call);
 		output_char(out, ' ');
 		output_fixed(out, (waits[i].ns + 500) / 1000, 3);
-		output_printf(out, " in %llu sleep%s", (unsigned long long)waits[i].sleeps,
+		output_printf(out, " in %u sleep%s", waits[i].sleeps,
 			      waits[i].sleeps == 1 ? "" : "s");
 	}
 }

@@ -281,7 +281,7 @@ static void decode_calls(struct decode *d, struct decoder *body)
 					       RECORDING_CALLS)];
 		struct breakdown_wait wait = { .call = call->call };
 
-		wait.sleeps = decode_number(body);
+		wait.sleeps = (uint32_t)decode_number(body);
 		wait.ns = decode_number(body);
 		if (i >= BREAKDOWN_WAITS)
 			continue;

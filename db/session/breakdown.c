@@ -79,11 +79,6 @@ void breakdown_calls(int map)
 	}
 }
 
-static uint32_t call_part(uint32_t call)
-{
-	return breakdown_call_value(call) & BREAKDOWN_PART;
-}
-
 /* Names in place of a system call's. */
 static const struct {
 	uint32_t call;
@@ -230,8 +225,8 @@ void breakdown_put(struct breakdown_pending *pending, const struct event_breakdo
 		record_complete(row, has);
 }
 
-/* Subtract @over ns from the listed waits: those for the client only, or any. */
-static void record_trim_waits(struct event_breakdown *record, uint64_t over, bool client)
+/* Subtract @over ns from the listed waits of @part, and those that may be of it. */
+static void record_trim_waits(struct event_breakdown *record, uint64_t over, uint32_t part)
 {
 	int kept = 0;
 
@@ -239,7 +234,7 @@ static void record_trim_waits(struct event_breakdown *record, uint64_t over, boo
 		struct breakdown_wait wait = record->waits[i];
 		uint64_t less = over < wait.ns ? over : wait.ns;
 
-		if (!client || call_part(wait.call) == BREAKDOWN_NETWORK) {
+		if (wait.part == part || wait.call == BREAKDOWN_OTHERS) {
 			wait.ns -= less;
 			over -= less;
 		}
@@ -256,7 +251,7 @@ static uint64_t record_trim(struct event_breakdown *record, enum breakdown_part 
 	over = over < record->ns[part] ? over : record->ns[part];
 	record->ns[part] -= over;
 	if (part >= BREAKDOWN_FIRST_WAIT)
-		record_trim_waits(record, over, part == BREAKDOWN_NETWORK);
+		record_trim_waits(record, over, part);
 	return over;
 }
 

@@ -178,8 +178,10 @@ static void parts(void)
 	struct breakdown_pending pending = { .rows = rows }, none = { .rows = NULL };
 	struct event_breakdown one = { .tid = 7, .start_ns = 1000,
 				       .ns = { [BREAKDOWN_CPU] = 50, [BREAKDOWN_NETWORK] = 30 },
-				       .waits = { { .call = 3, .sleeps = 1, .ns = 10 },
-						  { .call = 1, .sleeps = 2, .ns = 20 } } };
+				       .waits = { { .call = 3, .part = BREAKDOWN_NETWORK,
+						    .sleeps = 1, .ns = 10 },
+						  { .call = 1, .part = BREAKDOWN_NETWORK,
+						    .sleeps = 2, .ns = 20 } } };
 	const struct event_breakdown *got;
 
 	breakdown_put(&none, &one, 0);
@@ -208,6 +210,16 @@ static void parts(void)
 			waited += got->waits[i].ns * !!got->waits[i].sleeps;
 		CHECK(waited <= (duration < 30 ? 30 : duration), "%u", (unsigned int)duration);
 	}
+	/* Waits in the same call, of which the longer one is for a lock. */
+	one.ns[BREAKDOWN_LOCK] = 20;
+	one.waits[0] = (struct breakdown_wait){ .call = 7, .event = 1, .part = BREAKDOWN_LOCK,
+						.sleeps = 1, .ns = 20 };
+	one.waits[1] = (struct breakdown_wait){ .call = 7, .event = 2, .part = BREAKDOWN_NETWORK,
+						.sleeps = 1, .ns = 30 };
+	breakdown_put(&pending, &one, 0);
+	got = breakdown_take(&pending, 7, 1000, 75);
+	CHECK(got && got->ns[BREAKDOWN_LOCK] == 20 && got->ns[BREAKDOWN_NETWORK] == 5);
+	CHECK(got && got->waits[0].event == 1 && got->waits[0].ns == 20 && got->waits[1].ns == 5);
 	/* The oldest one goes. */
 	for (uint32_t i = 0; i < BREAKDOWN_PENDING; i++) {
 		one.tid = 100 + i;
