@@ -3,7 +3,6 @@
 
 #define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
 #define CENTURY_US	3155760000000000u
-#define NAME_BYTES	64		/* NAMEDATALEN */
 
 uint64_t postgres_entry_time(uint64_t us)
 {
@@ -32,7 +31,7 @@ static bool entry_follows(const char *entry, const char *next, size_t text)
 	uint64_t name = load64(entry + ENTRY_NAME(text)), first = load64(entry + text);
 	uint64_t second = load64(next + text);
 
-	return name && load64(next + ENTRY_NAME(text)) == name + NAME_BYTES &&
+	return name && load64(next + ENTRY_NAME(text)) == name + ENTRY_NAME_BYTES &&
 	       first && second > first && second - first <= ENTRY_TEXT_MOST;
 }
 
@@ -61,21 +60,31 @@ int64_t postgres_entry_stride(const struct process_memory *memory, uint64_t addr
 struct own_entry {
 	uint32_t pid;
 	size_t text;
+	bool *first;
 };
 
 static bool is_entry(const struct process_memory *memory, uint64_t value, const void *arg)
 {
 	const struct own_entry *own = arg;
-	int64_t text_bytes;
-	char entry[8];
+	char entry[ENTRY_LEAST], before[ENTRY_LEAST];
+	int64_t stride, text_bytes;
 
-	return process_memory_get(memory, value, entry, sizeof(entry)) &&
-	       load32(entry + ENTRY_PID) == own->pid && value > ENTRY_MOST &&
-	       postgres_entry_stride(memory, value, own->text, &text_bytes);
+	if (!process_memory_get(memory, value, entry, sizeof(entry)) ||
+	    load32(entry + ENTRY_PID) != own->pid || value <= ENTRY_MOST)
+		return false;
+	stride = postgres_entry_stride(memory, value, own->text, &text_bytes);
+	if (!stride)
+		return false;
+	*own->first = !process_memory_get(memory, value - (uint64_t)stride, before,
+					  sizeof(before)) ||
+		      !entry_follows(before, entry, own->text);
+	return !*own->first;
 }
 
 uint64_t postgres_entry_find(const struct variables *variables, const struct process_memory *memory,
-			     uint32_t pid, size_t text)
+			     uint32_t pid, size_t text, bool *first)
 {
-	return variables_search(variables, memory, is_entry, &(struct own_entry){ pid, text });
+	*first = false;
+	return variables_search(variables, memory, is_entry,
+				&(struct own_entry){ pid, text, first });
 }

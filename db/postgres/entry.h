@@ -37,6 +37,7 @@ static inline uint64_t load64(const char *at)
 #define ENTRY_STATE(text)	((text) - 16)
 #define ENTRY_NAME(text)	((text) - 8)
 #define ENTRY_QUERY_ID	424	/* 14 */
+#define ENTRY_NAME_BYTES	64	/* NAMEDATALEN */
 #define ENTRY_LEAST	256	/* bytes of an entry that are read .. */
 #define ENTRY_MOST	2048	/* .. and that it can have */
 #define ENTRY_TEXT_MOST	1048576	/* bytes of a text: track_activity_query_size */
@@ -69,9 +70,10 @@ int64_t postgres_entry_stride(const struct process_memory *memory, uint64_t addr
 /*
  * Return the address as linked of the variable that points to the entry of the process with
  * @memory, whose PID is @pid as the server sees it: MyBEEntry, which has no symbol before 14. Or 0.
+ * *@first is set if the entry is the first one, to which another variable points, too: not found.
  */
 uint64_t postgres_entry_find(const struct variables *variables, const struct process_memory *memory,
-			     uint32_t pid, size_t text);
+			     uint32_t pid, size_t text, bool *first);
 
 /* Convert a timestamp, in us since 2000, to CLOCK_REALTIME in ns; 0 if it is none. */
 uint64_t postgres_entry_time(uint64_t us);

@@ -34,9 +34,8 @@
 #define WAIT_MODE	8		/* PGPROC.waitLockMode, after waitProcLock */
 #define WAIT_START	16		/* PGPROC.waitStart, since 14 */
 
-/* Offsets in PgBackendStatus; pgstat.h, since 14 utils/backend_status.h. */
-#define ENTRY_TRIES	3	/* the entry can change while it is read */
-#define SEARCHES_MAX	8
+#define ENTRY_TRIES	3	/* an entry of pg_stat_activity can change while it is read */
+#define SEARCHES_MAX	8	/* for the variable that points to it */
 
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 {
@@ -56,10 +55,13 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 void postgres_entry_search(struct postgres_locks *places, const struct process_memory *memory,
 			   uint32_t pid)
 {
+	bool first;
+
 	if (places->entry || places->searches == SEARCHES_MAX)
 		return;
-	places->searches++;
-	places->entry = postgres_entry_find(&places->variables, memory, pid, places->entry_text);
+	places->entry = postgres_entry_find(&places->variables, memory, pid, places->entry_text,
+					    &first);
+	places->searches += !first;
 }
 
 bool postgres_entry_known(const struct postgres_locks *places)

@@ -20,7 +20,6 @@
 #include "host/clock.h"
 
 #define ENTRY_TRIES	3
-#define NAME_BYTES	64		/* NAMEDATALEN */
 #define ARRAY_MOST	(24u << 20)	/* bytes, which are read for each sample */
 #define OPENS_MOST	64		/* new sessions in a sample */
 #define TEXT_BEGIN	256		/* bytes by which a longer text is recognized */
@@ -52,7 +51,7 @@ static bool array_has(const struct array *array, uint64_t address, const char *e
 
 	address += (uint64_t)(n * array->stride);
 	return process_memory_get(array->memory, address, at, sizeof(at)) &&
-	       load64(at + name) == load64(entry + name) + (uint64_t)(n * NAME_BYTES) &&
+	       load64(at + name) == load64(entry + name) + (uint64_t)(n * ENTRY_NAME_BYTES) &&
 	       load64(at + text) == load64(entry + text) + (uint64_t)(n * array->text_bytes);
 }
 
