@@ -230,11 +230,13 @@ static void encode_calls(struct encode *e, const struct statement *s)
 	int n;
 
 	for (n = 0; n < BREAKDOWN_WAITS && waits[n].sleeps; n++) {
+		const char *event = s->events ? s->events[n] : "";
+
 		breakdown_call_name(waits[n].call, name);
 		encode_string(&e->entry, name);
-		if (s->events && *s->events[n])
-			encode_string(&e->entry, s->events[n]);
-		numbers[n] = encode_entry(e, &e->calls, waits[n].call * 31 + waits[n].event);
+		if (*event)
+			encode_string(&e->entry, event);
+		numbers[n] = encode_entry(e, &e->calls, waits[n].call + hash_string(event));
 	}
 	encode_number(&e->body, (uint64_t)n);
 	for (int i = 0; i < n; i++) {
