@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "db/engines.h"
 #include "db/ps/ops.h"
 #include "host/clock.h"
@@ -13,6 +14,8 @@
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
 #define AGAIN_NS	1000000000u	/* between two searches of a server that was not found */
+#define NAMES_US	50000u		/* in a second, to read names of wait events .. */
+#define NAMES_OWNER_US	20000u		/* .. and of that for those of one owner */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread ID is reused within this time */
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
@@ -341,6 +344,64 @@ static uint64_t enrich_detach_ns(const struct enrich *e, uint32_t target_id)
 	return paused_ns ? paused_ns : e->detach_ns;
 }
 
+/*
+ * Return whether names may be read for @owner at @now_ns: in each second, a part of it for all, and
+ * of that one for each owner.
+ */
+static bool enrich_may_read(struct enrich *e, uint32_t owner, uint64_t now_ns)
+{
+	if (now_ns - e->names_ns > NS_PER_S) {
+		e->names_ns = now_ns;
+		e->names_us = 0;
+		memset(e->names_owner_us, 0, sizeof(e->names_owner_us));
+	}
+	return e->names_us <= NAMES_US && e->names_owner_us[owner % OWNERS] <= NAMES_OWNER_US;
+}
+
+/* Charge the time since @begun_ns to @owner. */
+static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
+{
+	uint32_t us = (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun_ns) / 1000);
+
+	e->names_us += us;
+	e->names_owner_us[owner % OWNERS] += us;
+}
+
+/* Return what is known of the server of @key, of which @pid is a process; NULL: nothing. */
+static void *enrich_state(struct enrich *e, const struct target *target, uint32_t owner,
+			  uint32_t pid, const struct state_key *key)
+{
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	void *state = states_get(&e->states, key);
+
+	if (state || !enrich_may_read(e, owner, begun_ns))
+		return state;
+	state = states_read(&e->states, &target->engine->ps_ops->state, target, pid, key);
+	enrich_spend(e, owner, begun_ns);
+	return state;
+}
+
+/* Write the name of wait event @event to @to. */
+static void enrich_name(struct enrich *e, const struct target *target, uint32_t owner, void *state,
+			const struct state_key *key, uint32_t event, char to[WAIT_EVENT])
+{
+	const struct ps_ops *ops = target->engine->ps_ops;
+	uint64_t begun_ns;
+	struct process_memory memory;
+
+	if (ops->event(state, key->server, event, to) || !key->server)
+		return;
+	begun_ns = clock_ns(CLOCK_MONOTONIC);
+	if (!enrich_may_read(e, owner, begun_ns))
+		return;
+	if (!states_memory(target, key->server, key->uid, &memory)) {
+		ops->learn(state, &memory, key->server, event);
+		process_memory_close(&memory);
+	}
+	enrich_spend(e, owner, begun_ns);
+	ops->event(state, key->server, event, to);
+}
+
 /* Name the wait events of the breakdown of @s, whose server is known. */
 static void enrich_events(struct enrich *e, const struct event_statement *event,
 			  const struct target *target, struct statement *s)
@@ -348,7 +409,7 @@ static void enrich_events(struct enrich *e, const struct event_statement *event,
 	const struct ps_ops *ops = target->engine->ps_ops;
 	struct state_key key = { .target_id = target->id, .server = s->server->pid };
 	/* The process of the session may have ended. */
-	uint32_t pid = key.server ? key.server : event->pid;
+	uint32_t pid = key.server ? key.server : event->pid, owner = event->head.owner;
 	void *state = NULL;
 
 	if (!s->why || !ops || !ops->event ||
@@ -358,11 +419,10 @@ static void enrich_events(struct enrich *e, const struct event_statement *event,
 		*e->event[i] = '\0';
 		if (!s->why->waits[i].event)
 			continue;
-		if (!state)
-			state = states_read(&e->states, &ops->state, target, pid, &key);
+		state = state ? state : enrich_state(e, target, owner, pid, &key);
 		if (!state)
 			return;
-		ops->event(state, key.server, s->why->waits[i].event, e->event[i]);
+		enrich_name(e, target, owner, state, &key, s->why->waits[i].event, e->event[i]);
 	}
 	s->events = e->event;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/discover/states.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "db/engines.h"
 #include "host/elf_map.h"
-#include "host/process_memory.h"
 
 /* Bytes of a file to read at most: records and signals wait as long. PostgreSQL requires 5 MB. */
 #define FIND_WORK	(64u << 20)
@@ -86,6 +86,7 @@ static const void *states_file(struct states *states, const struct state_ops *op
 {
 	const struct state_key key = { .target_id = target->id, .uid = UID_NONE };
 	void *file = states_get(states, &key);
+	struct process_file found;
 	struct elf_map map;
 	int fd;
 
@@ -94,25 +95,48 @@ static const void *states_file(struct states *states, const struct state_ops *op
 	fd = process_open(process);
 	if (fd < 0)
 		return NULL;
-	file = states_add(states, &key, process->uid, ops->bytes);
-	if (file && !elf_map_open(&map, fd, NULL)) {
+	/* It may run another one by now. */
+	if (!process_file_read(fd, &found) && process_file_same(&found, &target->file) &&
+	    !elf_map_open(&map, fd, NULL)) {
 		map.work.left = FIND_WORK;
-		ops->find(file, &map.elf, engine_is_executable);
+		file = states_add(states, &key, process->uid, ops->bytes);
+		if (file)
+			ops->find(file, &map.elf, engine_is_executable);
 		elf_map_close(&map);
 	}
 	close(fd);
 	return file;
 }
 
+/* Return 0 if process @pid runs the file of @target and is of user @uid, or -errno. */
+static int process_of(const struct target *target, uint32_t pid, uint32_t uid,
+		      struct process *process)
+{
+	int err = process_read(pid, engine_is_executable, process);
+
+	if (!err && (process->uid != uid || !process_file_same(&process->file, &target->file)))
+		err = -ESTALE;
+	return err;
+}
+
+int states_memory(const struct target *target, uint32_t pid, uint32_t uid,
+		  struct process_memory *memory)
+{
+	struct process process;
+	int err = process_of(target, pid, uid, &process);
+
+	return err ? err : process_memory_open_program(&process, target->lowest_vaddr, memory);
+}
+
 /* Read the names. Return false if the process has ended meanwhile. */
 static bool states_names(void *state, const struct state_ops *ops, const struct target *target,
-			 const struct process *process)
+			 uint32_t pid, uint32_t uid)
 {
 	struct process_memory memory;
 	bool lives;
 	char byte;
 
-	if (process_memory_open_program(process, target->lowest_vaddr, &memory))
+	if (states_memory(target, pid, uid, &memory))
 		return false;
 	ops->names(state, &memory, target->version);
 	lives = !process_memory_variable(&memory, target->lowest_vaddr, &byte, sizeof(byte));
@@ -128,8 +152,7 @@ void *states_read(struct states *states, const struct state_ops *ops, const stru
 	const void *file;
 
 	/* Another user's process may have the PID by now. */
-	if (state || process_read(pid, engine_is_executable, &process) ||
-	    process.uid != key->uid || !process_file_same(&process.file, &target->file))
+	if (state || process_of(target, pid, key->uid, &process))
 		return state;
 	file = states_file(states, ops, target, &process);
 	if (file)
@@ -137,7 +160,7 @@ void *states_read(struct states *states, const struct state_ops *ops, const stru
 	if (!state)
 		return NULL;
 	memcpy(state, file, ops->bytes);
-	if (!ops->names || states_names(state, ops, target, &process))
+	if (!ops->names || states_names(state, ops, target, pid, key->uid))
 		return state;
 	states_remove(states, &states->first);
 	return NULL;

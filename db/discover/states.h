@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "db/discover/target.h"
+#include "host/process_memory.h"
 
 /* Then the least recently used one of the user who has the most is dropped. */
 #define STATES_MAX	256
@@ -36,6 +37,13 @@ void *states_get(struct states *states, const struct state_key *key);
  */
 void *states_read(struct states *states, const struct state_ops *ops, const struct target *target,
 		  uint32_t pid, const struct state_key *key);
+
+/*
+ * Open the memory of process @pid for reads of the program's variables if it runs the file of
+ * @target and is of user @uid. Return 0 or -errno. process_memory_close() ends it.
+ */
+int states_memory(const struct target *target, uint32_t pid, uint32_t uid,
+		  struct process_memory *memory);
 
 /* Drop all. */
 void states_clear(struct states *states);

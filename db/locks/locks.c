@@ -8,10 +8,10 @@
 
 #include "base/base.h"
 #include "db/discover/servers.h"
+#include "db/discover/states.h"
 #include "db/engines.h"
 #include "db/locks/ops.h"
 #include "db/locks/poll.h"
-#include "db/discover/states.h"
 #include "db/session/identity.h"
 #include "db/session/object.h"
 #include "host/clock.h"

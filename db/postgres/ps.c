@@ -207,28 +207,19 @@ static uint32_t reader_wait(const struct reader *r)
 	return event;
 }
 
-/* Write the name of wait event @event of the process with @memory to @to. */
-static void event_name(struct postgres_ps *ps, const struct process_memory *memory, uint32_t server,
-		       uint32_t event, char to[WAIT_EVENT])
+static bool postgres_event(const void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT])
 {
-	if (wait_names_write(&ps->waits, &ps->locks, server, event, to))
-		return;
-	wait_names_custom(&ps->waits, &ps->locks, memory, server, event);
-	wait_names_write(&ps->waits, &ps->locks, server, event, to);
+	const struct postgres_ps *ps = state;
+
+	return wait_names_write(&ps->waits, &ps->locks, server, event, to);
 }
 
-static void postgres_event(void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT])
+static void postgres_learn(void *state, const struct process_memory *memory, uint32_t server,
+			   uint32_t event)
 {
 	struct postgres_ps *ps = state;
-	struct process_memory memory;
-	struct process process;
 
-	if (wait_names_write(&ps->waits, &ps->locks, server, event, to) || !server ||
-	    process_read(server, ps->locks.is_program, &process) ||
-	    process_memory_open_program(&process, ps->locks.lowest, &memory))
-		return;
-	event_name(ps, &memory, server, event, to);
-	process_memory_close(&memory);
+	wait_names_custom(&ps->waits, &ps->locks, memory, server, event);
 }
 
 /* Read the processes that hold the heavyweight lock for which the session waits. */
@@ -267,7 +258,10 @@ static int postgres_read(void *state, const struct ps_query *query)
 		reader_variables(&r, &session);
 	backend_application(&r.memory, query->places, session.who.application);
 	event = reader_wait(&r);
-	event_name(state, &r.memory, query->process->ppid, event, session.wait);
+	if (!postgres_event(state, query->process->ppid, event, session.wait)) {
+		postgres_learn(state, &r.memory, query->process->ppid, event);
+		postgres_event(state, query->process->ppid, event, session.wait);
+	}
 	if (event >> 24 == WAIT_LOCK)
 		reader_blockers(&r, &session);
 	query->add(query->arg, &session, query->process->ppid);
@@ -280,7 +274,7 @@ const struct ps_ops postgres_ps_ops = {
 	.state = {
 		.bytes = sizeof(struct postgres_ps), .find = postgres_find, .names = postgres_names,
 	},
-	.event = postgres_event, .read = postgres_read,
+	.event = postgres_event, .learn = postgres_learn, .read = postgres_read,
 	.server_bytes = sizeof(struct postgres_server), .sample = postgres_sample,
 	.forget = postgres_sample_forget,
 };

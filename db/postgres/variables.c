@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
-#define DATA_MAX	(16u << 20)	/* bytes that are searched; 300 KB are usual */
+#define DATA_MAX	(4u << 20)	/* bytes that are searched; 300 KB are usual */
 #define BSS_MAX		(1u << 20)	/* 200 KB are usual */
 #define POINTERS_MAX	16384
 
