@@ -622,7 +622,10 @@ def test_stages(server):
         threads = [threading.Thread(target=fails, args=pair) for pair in zip(clients, texts)]
         for one in threads:
             one.start()
-        wait_for(lambda: {state.lower() for _, state in admin.rows(states)} == waiting, what="all to wait")
+            # Behind the last one, which is last, the update would wait for that.
+            wait_for(lambda: len(admin.rows(states)) == sum(thread.ident is not None for thread in threads)
+                     and {(state or b"").lower() for _, state in admin.rows(states)} <= waiting, what="it to wait")
+        assert {(state or b"").lower() for _, state in admin.rows(states)} == waiting
         before = {int(number): state.decode() for number, state in admin.rows(states)}
         seen = {one["connection_id"]: one.get("stage") for one in sessions("-p", str(server.pid))}
         for number in before:
