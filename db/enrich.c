@@ -371,11 +371,14 @@ static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
 static void *enrich_state(struct enrich *e, const struct target *target, uint32_t owner,
 			  uint32_t pid, const struct state_key *key)
 {
-	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
 	void *state = states_get(&e->states, key);
+	uint64_t begun_ns;
 
-	if (state || !enrich_may_read(e, owner, begun_ns))
+	if (state)
 		return state;
+	begun_ns = clock_ns(CLOCK_MONOTONIC);
+	if (!enrich_may_read(e, owner, begun_ns))
+		return NULL;
 	state = states_read(&e->states, &target->engine->ps_ops->state, target, pid, key);
 	enrich_spend(e, owner, begun_ns);
 	return state;

@@ -3,6 +3,7 @@
 
 #define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
 #define CENTURY_US	3155760000000000u
+#define CANDIDATES_MAX	16	/* in one search; one or two are usual */
 
 uint64_t postgres_entry_time(uint64_t us)
 {
@@ -60,31 +61,28 @@ int64_t postgres_entry_stride(const struct process_memory *memory, uint64_t addr
 struct own_entry {
 	uint32_t pid;
 	size_t text;
-	bool *first;
+	unsigned int candidates;	/* pointers to what has the PID */
 };
 
-static bool is_entry(const struct process_memory *memory, uint64_t value, const void *arg)
+static bool is_entry(const struct process_memory *memory, uint64_t value, void *arg)
 {
-	const struct own_entry *own = arg;
+	struct own_entry *own = arg;
 	char entry[ENTRY_LEAST], before[ENTRY_LEAST];
 	int64_t stride, text_bytes;
 
 	if (!process_memory_get(memory, value, entry, sizeof(entry)) ||
-	    load32(entry + ENTRY_PID) != own->pid || value <= ENTRY_MOST)
+	    load32(entry + ENTRY_PID) != own->pid || value <= ENTRY_MOST ||
+	    own->candidates++ >= CANDIDATES_MAX)
 		return false;
 	stride = postgres_entry_stride(memory, value, own->text, &text_bytes);
-	if (!stride)
-		return false;
-	*own->first = !process_memory_get(memory, value - (uint64_t)stride, before,
-					  sizeof(before)) ||
-		      !entry_follows(before, entry, own->text);
-	return !*own->first;
+	return stride &&
+	       process_memory_get(memory, value - (uint64_t)stride, before, sizeof(before)) &&
+	       entry_follows(before, entry, own->text);
 }
 
 uint64_t postgres_entry_find(const struct variables *variables, const struct process_memory *memory,
-			     uint32_t pid, size_t text, bool *first)
+			     uint32_t pid, size_t text)
 {
-	*first = false;
 	return variables_search(variables, memory, is_entry,
-				&(struct own_entry){ pid, text, first });
+				&(struct own_entry){ .pid = pid, .text = text });
 }

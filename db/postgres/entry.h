@@ -70,10 +70,10 @@ int64_t postgres_entry_stride(const struct process_memory *memory, uint64_t addr
 /*
  * Return the address as linked of the variable that points to the entry of the process with
  * @memory, whose PID is @pid as the server sees it: MyBEEntry, which has no symbol before 14. Or 0.
- * *@first is set if the entry is the first one, to which another variable points, too: not found.
+ * The first entry is not found: another variable points to it, too.
  */
 uint64_t postgres_entry_find(const struct variables *variables, const struct process_memory *memory,
-			     uint32_t pid, size_t text, bool *first);
+			     uint32_t pid, size_t text);
 
 /* Convert a timestamp, in us since 2000, to CLOCK_REALTIME in ns; 0 if it is none. */
 uint64_t postgres_entry_time(uint64_t us);

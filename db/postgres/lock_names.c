@@ -81,7 +81,7 @@ static uint64_t read_array(const struct postgres_locks *places, const struct pro
 	return found;
 }
 
-static bool is_registered(const struct process_memory *memory, uint64_t value, const void *arg)
+static bool is_registered(const struct process_memory *memory, uint64_t value, void *arg)
 {
 	uint64_t pointers[2];
 

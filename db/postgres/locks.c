@@ -35,7 +35,7 @@
 #define WAIT_START	16		/* PGPROC.waitStart, since 14 */
 
 #define ENTRY_TRIES	3	/* an entry of pg_stat_activity can change while it is read */
-#define SEARCHES_MAX	8	/* for the variable that points to it */
+#define SEARCHES_MAX	64	/* for what points to it; a session that ends has none */
 
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 {
@@ -55,13 +55,10 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 void postgres_entry_search(struct postgres_locks *places, const struct process_memory *memory,
 			   uint32_t pid)
 {
-	bool first;
-
 	if (places->entry || places->searches == SEARCHES_MAX)
 		return;
-	places->entry = postgres_entry_find(&places->variables, memory, pid, places->entry_text,
-					    &first);
-	places->searches += !first;
+	places->searches++;
+	places->entry = postgres_entry_find(&places->variables, memory, pid, places->entry_text);
 }
 
 bool postgres_entry_known(const struct postgres_locks *places)

@@ -6,7 +6,7 @@
 
 #define DATA_MAX	(4u << 20)	/* bytes that are searched; 300 KB are usual */
 #define BSS_MAX		(1u << 20)	/* 200 KB are usual */
-#define POINTERS_MAX	16384
+#define POINTERS_MAX	4096	/* 500 are usual */
 
 void variables_find(const struct elf *elf, struct variables *variables)
 {
@@ -61,7 +61,7 @@ uint64_t *variables_words(const struct variables *variables, const struct proces
 
 uint64_t variables_search(const struct variables *variables, const struct process_memory *memory,
 			  bool (*matches)(const struct process_memory *memory, uint64_t value,
-					  const void *arg), const void *arg)
+					  void *arg), void *arg)
 {
 	uint64_t found = 0, *words;
 	unsigned int pointers = 0;

@@ -31,10 +31,10 @@ uint64_t *variables_words(const struct variables *variables, const struct proces
 
 /*
  * Return the address as linked of the first variable in ->bss that is a pointer whose value
- * @matches accepts; 0: there is none. It is called for at most 16384 pointers, which are aligned.
+ * @matches accepts; 0: there is none. It is called for at most 4096 pointers, which are aligned.
  */
 uint64_t variables_search(const struct variables *variables, const struct process_memory *memory,
 			  bool (*matches)(const struct process_memory *memory, uint64_t value,
-					  const void *arg), const void *arg);
+					  void *arg), void *arg);
 
 #endif

@@ -212,7 +212,7 @@ static void custom_read(struct wait_names *names, const struct process_memory *m
 	}
 }
 
-static bool is_custom(const struct process_memory *memory, uint64_t value, const void *arg)
+static bool is_custom(const struct process_memory *memory, uint64_t value, void *arg)
 {
 	(void)arg;
 	return custom_directory(memory, value);

@@ -94,6 +94,7 @@ def test_every_number(server):
 
 def test_activity(server):
     """What a session does and has done, as pg_stat_activity has it; its entry has no symbol before 14."""
+    wait_for(lambda: not listed(server), what="earlier sessions to end")
     with server.connect() as idle, server.connect() as holder, server.connect() as failed:
         idle.execute("select 1 /* idle */")
         holder.execute("begin")
