@@ -14,15 +14,6 @@ CONSTANT(child_inode);
 
 MAP(pids);	/* hash: tgid of a wanted process → __u8, WANTED_… */
 
-/* Return the 64-bit word of the kernel at @address; 0 if it cannot be read. */
-static __attribute__((noinline)) __u64 kernel_word(__u64 address)
-{
-	__u64 word = 0;
-
-	bpf_probe_read_kernel(&word, sizeof(word), (const void *)address);
-	return word;
-}
-
 /* Return the inode of the program that @task executes. */
 INLINE __u64 task_program(__u64 task)
 {

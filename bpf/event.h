@@ -366,6 +366,7 @@ struct grant {
 	ROW(LWLOCK, "lwlock", "... for a lock inside the server (postgresql)")	\
 	ROW(FUTEX, "futex", "... for a mutex or condition")			\
 	ROW(NETWORK, "network", "... for the client")				\
+	ROW(REMOTE, "remote", "... for another server")				\
 	ROW(PIPE, "pipe", "... for a pipe")					\
 	ROW(SLEEP, "sleep", "... asleep on purpose")				\
 	ROW(IPC, "ipc", "... for another process of the server")		\
@@ -403,6 +404,8 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 #define BREAKDOWN_PART		0x3f
 #define BREAKDOWN_ON_FILE	0x40	/* its file can decide the part */
 #define BREAKDOWN_WRITES	0x80	/* .. and whether it waits until the data is durable */
+#define BREAKDOWN_ON_POLL	0x100	/* its first argument is an array of struct pollfd .. */
+#define BREAKDOWN_ON_EPOLL	0x200	/* .. or an epoll, not one file */
 
 /* Waits in one system call for one wait event, as the server numbers these; 0: none, or unknown. */
 struct breakdown_wait {

@@ -197,4 +197,13 @@ INLINE __u32 record_log2(__u64 value)
 	return log;
 }
 
+/* Return the 64-bit word of the kernel at @address; 0 if it cannot be read. */
+static __attribute__((noinline)) __u64 kernel_word(__u64 address)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (const void *)address);
+	return word;
+}
+
 #endif

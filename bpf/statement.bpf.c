@@ -291,7 +291,7 @@ INLINE __u32 server_wait_part(struct event_breakdown *t)
 PROGRAM(task_switch)
 {
 	const __u64 *args = ctx;
-	const char *task = (const char *)args[1];
+	__u64 task = args[1];
 	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state, part;
 	struct event_breakdown *t = tid ? breakdown_thread(tid) : 0;
 	__u64 argument, now;
@@ -311,6 +311,9 @@ PROGRAM(task_switch)
 			part = server_wait_part(t);
 			t->part = part && part != WAIT_IO ? part :
 				  wait_call_part(t, task, state, part == WAIT_IO);
+			if ((t->part == BREAKDOWN_NETWORK || t->part == BREAKDOWN_EXTENSION) &&
+			    wait_is_remote(t, task))
+				t->part = BREAKDOWN_REMOTE;
 			if (t->part != BREAKDOWN_FUTEX || t->argument != argument)
 				t->interrupted_ns = 0;
 		}
@@ -337,7 +340,7 @@ PROGRAM(task_wakeup)
 	if (t && breakdown_is_waiting(t)) {
 		now = bpf_ktime_get_ns();
 		breakdown_change(ctx, t, now, VALUE(record_pid) ? BREAKDOWN_RUNQUEUE :
-				 wait_queue_part((const char *)args[0]));
+				 wait_queue_part(args[0]));
 		breakdown_spend(t, now);
 	}
 	return 0;
@@ -353,7 +356,7 @@ PROGRAM(task_waking)
 	const __u64 *args = ctx;
 
 	if (t && t->part == BREAKDOWN_FUTEX)
-		wait_futex_ends(t, VALUE(record_state) ? 0 : (const char *)args[0],
+		wait_futex_ends(t, VALUE(record_state) ? 0 : args[0],
 				mysql_completes_io(t));
 	return 0;
 }
@@ -380,7 +383,7 @@ PROGRAM(call_enter)
 	begin_ns = breakdown_begin_ns();
 	call_runs(ctx, t);
 	t->call = (__u32)args[1];
-	t->argument = wait_word((const char *)args[0] + VALUE(regs_argument));
+	t->argument = kernel_word(args[0] + VALUE(regs_argument));
 	breakdown_spend(t, begin_ns);
 	return 0;
 }

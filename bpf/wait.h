@@ -9,6 +9,7 @@
 #ifndef BPF_WAIT_H
 #define BPF_WAIT_H
 
+#include "bpf/file.h"
 #include "bpf/limit.h"
 #include "bpf/stat.h"
 
@@ -19,10 +20,6 @@
 #define PF_FROZEN		0x10000
 #define TASK_STATES		0xff	/* TASK_REPORT_MAX - 1; a record has more: preempted */
 
-#define S_IFMT		0170000
-#define S_IFIFO		0010000
-#define S_IFBLK		0060000
-#define S_IFREG		0100000
 #define O_DSYNC		0010000
 #define WAIT_IO		BREAKDOWN_PARTS	/* storage or a pipe: its system call decides */
 #define COMMIT_BYTES	112	/* of a mysql_mutex_t and the mysql_cond_t after it */
@@ -48,14 +45,6 @@ CONSTANT(stack_regs);		/* offset of the registers from the stack's base, without
 CONSTANT(regs_call);
 CONSTANT(regs_cause);		/* 0: outside of system calls, regs_call is -1 */
 CONSTANT(regs_argument);	/* the first argument of a system call */
-/* From a file descriptor to its file. */
-CONSTANT(task_files);		/* 0: not known */
-CONSTANT(files_table);
-CONSTANT(table_size);
-CONSTANT(table_files);
-CONSTANT(file_inode);
-CONSTANT(file_flags);
-CONSTANT(inode_mode);
 /*
  * Offsets in the tracepoints' records, on kernels without BTF (341dfcf8d78e, 5.4); 0 with BTF. The
  * programs are then attached to the tracepoints of system calls, too.
@@ -70,29 +59,20 @@ MAP(threads);		/* hash: u32 kernel thread ID → struct event_breakdown */
 MAP(active);		/* array: thread ID % BREAKDOWN_SLOTS → u32, threads that run a statement */
 MAP(calls);		/* array: system call number → u32, see BREAKDOWN_PART */
 
-/* Return the 64-bit word of the kernel at @address; 0 if it cannot be read. */
-static __attribute__((noinline)) __u64 wait_word(const char *address)
-{
-	__u64 word = 0;
-
-	bpf_probe_read_kernel(&word, sizeof(word), address);
-	return word;
-}
-
 /* Set the system call that thread @t, the current one, is in; @task is its task_struct. */
-INLINE void wait_system_call(struct event_breakdown *t, const char *task)
+INLINE void wait_system_call(struct event_breakdown *t, __u64 task)
 {
-	const char *regs;
+	__u64 regs;
 	__u64 call = BREAKDOWN_NO_CALL;
 
 	if (VALUE(task_helper))
-		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
+		regs = (__u64)bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
-		regs = (const char *)wait_word(task + VALUE(task_stack)) + VALUE(stack_regs);
-	if (!VALUE(regs_cause) || wait_word(regs + VALUE(regs_cause)) == CAUSE_SYSTEM_CALL)
-		bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
+		regs = kernel_word(task + VALUE(task_stack)) + VALUE(stack_regs);
+	if (!VALUE(regs_cause) || kernel_word(regs + VALUE(regs_cause)) == CAUSE_SYSTEM_CALL)
+		bpf_probe_read_kernel(&call, sizeof(call), (const void *)(regs + VALUE(regs_call)));
 	t->call = (__u32)call;
-	t->argument = wait_word(regs + VALUE(regs_argument));
+	t->argument = kernel_word(regs + VALUE(regs_argument));
 }
 
 /*
@@ -129,7 +109,7 @@ INLINE __u32 wait_task_id(void *ctx, __u64 record, int arg)
  * Return whether the current thread, @task, does not wait but is stopped by a signal, by its tracer
  * or by a freezer. A record has the last as an uninterruptible wait.
  */
-INLINE int wait_is_stopped(const char *task, __u32 state)
+INLINE int wait_is_stopped(__u64 task, __u32 state)
 {
 	unsigned char frozen = 0;
 
@@ -138,9 +118,10 @@ INLINE int wait_is_stopped(const char *task, __u32 state)
 	if (VALUE(record_state))
 		return 0;
 	if (state & TASK_UNINTERRUPTIBLE)
-		return !!(wait_word(task + VALUE(task_flags)) & PF_FROZEN);
+		return !!(kernel_word(task + VALUE(task_flags)) & PF_FROZEN);
 	if (VALUE(task_frozen_mask))
-		bpf_probe_read_kernel(&frozen, sizeof(frozen), task + VALUE(task_frozen));
+		bpf_probe_read_kernel(&frozen, sizeof(frozen),
+				      (const void *)(task + VALUE(task_frozen)));
 	return !!(frozen & VALUE(task_frozen_mask));
 }
 
@@ -161,9 +142,9 @@ INLINE int wait_is_commit(const struct event_breakdown *t)
  * for I/O that @t waited. io_uring interrupts the wait when I/O that @t has submitted completes:
  * that counts as well, unless the wait goes on and is ended by something else.
  */
-INLINE void wait_futex_ends(struct event_breakdown *t, const char *task, int io)
+INLINE void wait_futex_ends(struct event_breakdown *t, __u64 task, int io)
 {
-	if (!io && !(VALUE(task_works) && wait_word(task + VALUE(task_works)))) {
+	if (!io && !(VALUE(task_works) && kernel_word(task + VALUE(task_works)))) {
 		t->ns[BREAKDOWN_DISK] -= t->interrupted_ns;
 		t->ns[BREAKDOWN_FUTEX] += t->interrupted_ns;
 		t->interrupted_ns = 0;
@@ -174,62 +155,83 @@ INLINE void wait_futex_ends(struct event_breakdown *t, const char *task, int io)
 }
 
 /* Return the part of the time in which @task could run, and does not. */
-INLINE __u32 wait_queue_part(const char *task)
+INLINE __u32 wait_queue_part(__u64 task)
 {
-	const char *queue;
+	__u64 queue;
 	int throttled = 0;
 
 	if (VALUE(task_throttled)) {
-		bpf_probe_read_kernel(&throttled, 1, task + VALUE(task_throttled));
+		bpf_probe_read_kernel(&throttled, 1, (const void *)(task + VALUE(task_throttled)));
 	} else if (VALUE(queue_throttled)) {
-		queue = (const char *)wait_word(task + VALUE(task_queue));
+		queue = kernel_word(task + VALUE(task_queue));
 		bpf_probe_read_kernel(&throttled, sizeof(throttled),
-				      queue + VALUE(queue_throttled));
+				      (const void *)(queue + VALUE(queue_throttled)));
 	}
 	return throttled ? BREAKDOWN_THROTTLED : BREAKDOWN_RUNQUEUE;
 }
 
 /* Return the part that waiting for file descriptor @fd of @task belongs to; @known: of its call. */
-INLINE __u32 wait_file_part(const char *task, __u32 fd, __u32 known)
+INLINE __u32 wait_file_part(__u64 task, __u32 fd, __u32 known)
 {
-	const char *files = (const char *)wait_word(task + VALUE(task_files));
-	const char *table = (const char *)wait_word(files + VALUE(files_table));
-	const char *file = (const char *)wait_word(table + VALUE(table_files));
-	__u32 type;
+	__u64 file = file_of(task, fd);
+	__u32 type = file ? file_type(file) : 0;
 
-	if (fd >= (__u32)wait_word(table + VALUE(table_size)))
-		return known & BREAKDOWN_PART;
-	file = (const char *)wait_word(file + fd * 8ULL);
-	type = wait_word((const char *)wait_word(file + VALUE(file_inode)) + VALUE(inode_mode)) &
-	       S_IFMT;
 	if (type == S_IFIFO)
 		return BREAKDOWN_PIPE;
 	if (type != S_IFREG && type != S_IFBLK)
 		return known & BREAKDOWN_PART;
-	if (known & BREAKDOWN_WRITES && wait_word(file + VALUE(file_flags)) & O_DSYNC)
+	if (known & BREAKDOWN_WRITES && kernel_word(file + VALUE(file_flags)) & O_DSYNC)
 		return BREAKDOWN_FSYNC;
 	return BREAKDOWN_DISK;
+}
+
+/* Return the value of the system call of thread @t, see BREAKDOWN_PART. */
+INLINE __u32 wait_call_value(const struct event_breakdown *t)
+{
+	__u32 call = t->call;
+	__u32 *known = call < BREAKDOWN_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
+
+	return known ? *known : BREAKDOWN_OTHER;
+}
+
+/*
+ * Return whether the current thread, @t, waits for a socket that is not its client's. Of several in
+ * an array, the first decides.
+ */
+static __attribute__((noinline)) int wait_is_remote(const struct event_breakdown *t,
+						    __u64 task)
+{
+	__u32 value = wait_call_value(t), fd = (__u32)t->argument;
+	__u64 file;
+
+	if ((value & BREAKDOWN_PART) != BREAKDOWN_NETWORK ||
+	    (value & BREAKDOWN_ON_POLL &&
+	     bpf_probe_read_user(&fd, sizeof(fd), (const void *)t->argument)))
+		return 0;
+	file = file_of(task, fd);
+	if (!file)
+		return 0;
+	return value & BREAKDOWN_ON_EPOLL ? file_polls_remote(file) : file_is_remote(file);
 }
 
 /*
  * Return the part that the wait of the current thread, @t, belongs to; @state: wait_task_state().
  * @io: the server reports I/O.
  */
-INLINE __u32 wait_call_part(const struct event_breakdown *t, const char *task, __u32 state, int io)
+INLINE __u32 wait_call_part(const struct event_breakdown *t, __u64 task, __u32 state, int io)
 {
-	__u32 call = t->call;
-	__u32 *known = call < BREAKDOWN_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
-	__u32 value = known ? *known : BREAKDOWN_OTHER, part = value & BREAKDOWN_PART;
+	__u32 value = wait_call_value(t), part = value & BREAKDOWN_PART;
 	unsigned char iowait = 0;
 
-	if (value & BREAKDOWN_ON_FILE && VALUE(task_files))
+	if (value & BREAKDOWN_ON_FILE)
 		part = wait_file_part(task, (__u32)t->argument, value);
 	if (part == BREAKDOWN_FSYNC || part == BREAKDOWN_DISK || part == BREAKDOWN_PIPE)
 		return part;
 	if (part == BREAKDOWN_FUTEX && wait_is_commit(t))
 		return BREAKDOWN_FSYNC;
 	if (VALUE(task_iowait_mask))
-		bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
+		bpf_probe_read_kernel(&iowait, sizeof(iowait),
+				      (const void *)(task + VALUE(task_iowait)));
 	if (iowait & VALUE(task_iowait_mask))
 		return BREAKDOWN_DISK;
 	/*
@@ -237,7 +239,7 @@ INLINE __u32 wait_call_part(const struct event_breakdown *t, const char *task, _
 	 * iowait bit: there, an uninterruptible wait in no known system call is a page fault.
 	 */
 	if (state & TASK_UNINTERRUPTIBLE &&
-	    (part == BREAKDOWN_NETWORK || (VALUE(record_state) && !known)))
+	    (part == BREAKDOWN_NETWORK || (VALUE(record_state) && t->call >= BREAKDOWN_CALLS)))
 		return BREAKDOWN_DISK;
 	/* A pipe, or an epoll that returns when another process has done the I/O. */
 	if (io && part == BREAKDOWN_NETWORK)

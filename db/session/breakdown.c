@@ -25,12 +25,14 @@
  */
 static const struct {
 	uint16_t number;
-	uint8_t part;
+	uint16_t part;
 } call_table[] = {
 #define CALL(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part }
 #define READ(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part | BREAKDOWN_ON_FILE }
 #define WRITE(name, part)	\
 	{ SYS_ ## name, BREAKDOWN_ ## part | BREAKDOWN_ON_FILE | BREAKDOWN_WRITES }
+#define POLL(name, of)		\
+	{ SYS_ ## name, BREAKDOWN_NETWORK | BREAKDOWN_ON_ ## of }
 	READ(read, NETWORK), READ(readv, NETWORK),
 	WRITE(write, NETWORK), WRITE(writev, NETWORK),
 	WRITE(pwrite64, DISK), WRITE(pwritev, DISK), WRITE(pwritev2, DISK),
@@ -48,15 +50,16 @@ static const struct {
 	CALL(futex, FUTEX), CALL(semtimedop, FUTEX), CALL(semop, FUTEX),
 	CALL(recvfrom, NETWORK), CALL(sendto, NETWORK), CALL(recvmsg, NETWORK),
 	CALL(sendmsg, NETWORK), CALL(connect, NETWORK), CALL(accept4, NETWORK),
-	CALL(ppoll, NETWORK), CALL(epoll_pwait, NETWORK), CALL(sendfile, NETWORK),
+	POLL(ppoll, POLL), POLL(epoll_pwait, EPOLL), CALL(sendfile, NETWORK),
 	CALL(nanosleep, SLEEP), CALL(clock_nanosleep, SLEEP), CALL(pselect6, SLEEP),
 #if HOST_OLD_SYSCALLS
 	CALL(select, SLEEP),
-	CALL(poll, NETWORK), CALL(epoll_wait, NETWORK),
+	POLL(poll, POLL), POLL(epoll_wait, EPOLL),
 	CALL(open, DISK), CALL(unlink, DISK), CALL(rmdir, DISK), CALL(mkdir, DISK),
 	CALL(rename, DISK), CALL(stat, DISK), CALL(lstat, DISK), CALL(access, DISK),
 	CALL(readlink, DISK), CALL(link, DISK), CALL(symlink, DISK), CALL(getdents, DISK),
 #endif
+#undef POLL
 #undef WRITE
 #undef READ
 #undef CALL

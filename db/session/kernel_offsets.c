@@ -15,7 +15,7 @@
 
 /* Rows that are not read from BTF follow those that are. */
 enum {
-	ROW_HELPER = 30, ROW_STACK, ROW_ARGUMENT, ROW_CAUSE, ROW_STATE, ROW_NEXT, ROW_PID,
+	ROW_HELPER = 41, ROW_STACK, ROW_ARGUMENT, ROW_CAUSE, ROW_STATE, ROW_NEXT, ROW_PID,
 	ROW_WAKING,
 };
 
@@ -57,6 +57,17 @@ static const struct offset {
 	{ "constant_task_throttled", "task_struct", "throttled", NULL, false, false },
 	{ "constant_task_queue", "task_struct", "se.cfs_rq", NULL, false, false },
 	{ "constant_queue_throttled", "cfs_rq", "throttle_count", NULL, false, false },
+	{ "constant_file_private", "file", "private_data", NULL, false, false },
+	{ "constant_socket_type", "socket", "type", NULL, false, false },
+	{ "constant_socket_sock", "socket", "sk", NULL, false, false },
+	{ "constant_sock_family", "sock", "__sk_common.skc_family", NULL, false, false },
+	{ "constant_sock_port", "inet_connection_sock", "icsk_bind_hash", NULL, false, false },
+	{ "constant_port_reuse", "inet_bind_bucket", "fastreuse", NULL, false, false },
+	{ "constant_sock_path", "unix_sock", "addr", NULL, false, false },
+	{ "constant_epoll_files", "eventpoll", "rbr.rb_root.rb_node", NULL, false, false },
+	{ "constant_epoll_file", "epitem", "ffd.file", NULL, false, false },
+	{ "constant_node_right", "rb_node", "rb_right", NULL, false, false },
+	{ "constant_node_left", "rb_node", "rb_left", NULL, false, false },
 	/* Not members: offsets_from_btf() computes them. */
 	[ROW_HELPER] = { "constant_task_helper", NULL, NULL, NULL, false, false },
 	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },

@@ -9,7 +9,7 @@
 #include "loader/feature.h"
 #include "loader/linker.h"
 
-#define KERNEL_OFFSETS	38	/* constants */
+#define KERNEL_OFFSETS	49	/* constants */
 #define KERNEL_EVENTS	3
 
 /*

@@ -10,11 +10,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 
+import psycopg
 import pytest
 
 import backends
@@ -23,6 +25,7 @@ import wire
 from cluster import Cluster, children, has_left_cpu, state as process_state, wait_for
 from containers import disk_of, little_cpu, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
+from fetched import CannotBeHad
 from mariadb import Maria, maria_server
 from slowfs import DELAY, SlowFs
 from statements import only, stopped, why_ns
@@ -31,8 +34,8 @@ from tool import DBSLOWER, Stat, counted
 
 SLEEPS = 20
 SLOW_READS = 40 << 20	# bytes a second
-PARTS = {"cpu", "runqueue", "throttled", "disk", "fsync", "lock", "lwlock", "futex", "network", "pipe", "sleep", "ipc", "replication", "extension",
-         "stopped", "other"}
+PARTS = {"cpu", "runqueue", "throttled", "disk", "fsync", "lock", "lwlock", "futex", "network", "remote", "pipe", "sleep", "ipc", "replication",
+         "extension", "stopped", "other"}
 
 
 def complete(traced):
@@ -295,6 +298,51 @@ def test_network(postgres, traced):
     one = only(ended(traced), "not read")
     assert late(why_ns(one), "network") >= waited, (one, waited)
     assert size[0] * 0.95 <= one["use"]["sent_bytes"] <= size[0] * 1.05, (one, size)
+
+
+@contextlib.contextmanager
+def nobody_answers():
+    """A port on which no further connection is accepted, and none refused."""
+    with contextlib.ExitStack() as stack:
+        listener, *waiting = (stack.enter_context(contextlib.closing(socket.socket())) for _ in range(4))
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("host", ["socket", "127.0.0.1"])
+def test_another_server(postgres, traced, host):
+    """What a statement asks another server, its client and that server being on either kind of socket."""
+    host = host.replace("socket", postgres.socket_dir)
+    asks = f"from dblink('host={{}} port={{}} user=postgres dbname=postgres connect_timeout=2', 'select pg_sleep(0.3)::text') as t (a text)"
+    with postgres.connect(host=host) as client, nobody_answers() as port:
+        client.execute("create extension if not exists dblink")
+        for there in (postgres.socket_dir, "127.0.0.1"):
+            client.execute(f"select {asks.format(there, postgres.port)} /* asks */")
+        with pytest.raises(psycopg.errors.SqlclientUnableToEstablishSqlconnection):
+            client.execute(f"select {asks.format('127.0.0.1', port)} /* connects */")
+        with client.cursor().copy("copy (select a, pg_sleep(0.3)::text from generate_series(1, 1) a) to stdout /* no remote */") as copy:
+            list(copy)
+        client.execute("create temporary table copied (line text)")
+        with client.cursor().copy("copy copied from stdin /* pauses */") as copy:
+            copy.write("line\n" * 20000)
+            time.sleep(0.3)
+    ended(traced)
+    away, told = {"asks": 300e6, "connects": 2e9}, not no_types(traced)
+    for tag, asleep in away.items():
+        for one in (one for one in traced.statements if tag in one["query"]):
+            why = why_ns(one)
+            other = why["remote"] if told else why["extension"] + why["network"]
+            assert late(why, "runqueue") + other >= asleep and (why["remote"] > 0) == told, one
+            assert not told or why["network"] == why["extension"] == 0, one
+    assert len([one for one in traced.statements if "asks" in one["query"]]) == 2
+    for tag in ("pauses", "no remote"):
+        assert why_ns(only(traced, tag))["remote"] == 0, traced.said()
+    why = why_ns(only(traced, "pauses"))
+    assert late(why, "network") >= 200e6 and why["network"], why
 
 
 def drain(connection):
@@ -745,6 +793,33 @@ def test_maria_sleep_network_and_fsync(maria, tool, wrap):
     assert "sent_bytes" not in one.get("use", {}) or one["use"]["sent_bytes"] >= 20000 * 1000, one
     assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex", "page_fault"}, \
         traced.said()
+
+
+@pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
+def test_maria_another_server(tool, tcp):
+    """What an engine asks another server; the client is on either kind of socket."""
+    server = Maria(slow_query_log="OFF").init()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(server)
+        try:
+            server.bring_plugin("ha_federatedx.so").start()
+        except CannotBeHad as why:
+            pytest.skip(str(why))
+        client = stack.enter_context(server.connect(tcp=tcp))
+        for text in ("install soname 'ha_federatedx'", "create database d", "create table d.t (a int primary key)", "insert into d.t values (1)",
+                     "create view d.slow as select a, sleep(0.3) b from d.t", "create user there@'127.0.0.1'", "grant all on d.* to there@'127.0.0.1'",
+                     f"create table d.away (a int, b int) engine=federated connection='mysql://there@127.0.0.1:{server.port}/d/slow'"):
+            client.query(text)
+        traced = tool("-p", server.pid, "-m", "0", "--json", "--why")
+        client.query("select a, b from d.away /* asks */")
+        client.send(3, b"select repeat('x', 1000) from d.t, d.seq_1_to_20000 /* not read */")
+        blocked = Blocked(lambda: None)
+        waited = blocked.after(lambda: state(server, "Writing to net"), client.results)
+        ended(traced)
+    why = why_ns(only(traced, "asks"))
+    assert late(why, "remote") >= 300e6 and why["remote"] and why["network"] == 0, why
+    why = why_ns(only(traced, "not read"))
+    assert late(why, "network") >= waited and why["network"] and why["remote"] == 0, (why, waited)
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ def test_waits(server, tool):
     traced.stop()
     for pid, wait in waiting.items():
         longest = max((one for one in traced.statements if one["pid"] == pid), key=lambda one: one["duration_ms"])
-        part = {"IPC:SyncRep": "replication", "Timeout:PgSleep": "sleep"}.get(wait, wait.split(":")[0].lower())
+        part = {"IPC:SyncRep": "replication", "Timeout:PgSleep": "sleep", wanted[remote]: "remote"}.get(wait, wait.split(":")[0].lower())
         assert longest["waits"][0]["event"] == wait and longest["why_ms"][part] >= longest["waits"][0]["total_ms"] > 0, longest
 
 

@@ -29,6 +29,7 @@ from tool import parsed
 from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
 
 INDEX = "create index on big (id)"
+EXTENSION = "create extension dblink"
 # Given last in postgresql.conf, so that no time zone of this machine's is looked for.
 ZONES = {"timezone": "GMT", "log_timezone": "GMT"}
 BINDIR = "/usr/lib/postgresql/15/bin"
@@ -36,6 +37,7 @@ TRANSACTIONS = 150
 # An emulator may stop between pg_sleep()'s look at the server's clock and its wait, which is then shorter: by one sleep at most.
 SLEEPS, SLEEP_NS = 20, 10e6
 ASLEEP = f"select count(pg_sleep({SLEEP_NS / 1e9})) from generate_series(1, {SLEEPS}) /* asleep */"
+AWAY = "select * from dblink('host=/tmp user=postgres dbname=postgres', 'select pg_sleep(0.1)::text') as t (a text) /* away */"
 TOLERANCE_MS = 2.0	# a probe takes 30 times as long in an emulator
 
 
@@ -132,7 +134,7 @@ def steps(bindir):
     for name, texts in (("psql", PLAIN + PARALLEL), ("psql-failing", FAILING), *(("psql-session", texts) for texts in SESSIONS)):
         for few in range(0, len(texts), 12):
             yield [name, *psql, *(word for text in texts[few:few + 12] for word in ("-c", text))]
-    yield ["psql", *psql, "-c", ASLEEP]
+    yield ["psql", *psql, "-c", ASLEEP, "-c", AWAY]
     for protocol in ("simple", "extended", "prepared"):
         yield [f"tight pgbench {protocol}", f"{bindir}/pgbench", "-n", "-M", protocol, "-t", str(TRANSACTIONS), "-f", "/read.sql"]
 
@@ -162,7 +164,7 @@ def riscv_guest():
     guest = server_guest("riscv64", bindir, "config_file=/postgresql.conf")
     for program in ("postgres", "initdb", "psql", "pgbench"):
         guest.foreign_program(root, f"{bindir}/{program}")
-    for library in ("plpgsql", "dict_snowball"):
+    for library in ("plpgsql", "dict_snowball", "dblink"):
         guest.foreign_program(root, f"{os.path.dirname(bindir)}/lib/{library}.so")
     guest.foreign_program(root, "/bin/sh")
     for folder in ("timezonesets", "tsearch_data", "extension"):
@@ -175,7 +177,7 @@ def riscv_guest():
     guest.steps("/before", [["initdb", f"{bindir}/initdb", "-D", "/data", "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
                              "--locale=C.UTF-8"]])
     guest.steps("/prepare", [["setup", f"{bindir}/psql", "-X", "-q", "-c", "set log_min_duration_statement = -1", "-c", SETUP,
-                               "-c", INDEX]])
+                               "-c", INDEX, "-c", EXTENSION]])
     return guest
 
 
@@ -184,12 +186,13 @@ def postgres_guest():
     guest = server_guest("x86_64", BINDIR)
     for program in ("postgres", "psql", "pgbench"):
         guest.program(os.path.join(BINDIR, program))
-    guest.program("/usr/lib/postgresql/15/lib/plpgsql.so")
+    for library in ("plpgsql", "dblink"):
+        guest.program(f"/usr/lib/postgresql/15/lib/{library}.so")
     guest.tree("/usr/share/postgresql/15/timezonesets", "/usr/share/postgresql/15/timezonesets")
     guest.tree("/usr/lib/locale/C.utf8", "/usr/lib/locale/C.utf8")
     with Cluster(name="guest", **ZONES) as cluster:
         cluster.init().start()
-        cluster.psql(SETUP, INDEX)
+        cluster.psql(SETUP, INDEX, EXTENSION)
         cluster.stop()
         guest.tree("/data", cluster.data, uid=kernels.SERVER_UID)
     return guest
@@ -250,5 +253,7 @@ def test_postgres_agrees_with_its_log(name, tmp_path):
     assert all(use["shared_blks_hit"] + use["shared_blks_read"] >= 2 for use in looked_up), "an index and a table were read"
     asleep, = [why_ns(one)["sleep"] for one in got if one["query"] == ASLEEP]
     assert asleep > SLEEPS / 2 * SLEEP_NS, asleep
+    away, = [why_ns(one) for one in got if one["query"] == AWAY]
+    assert away["remote"] > 50e6 and away["extension"] == 0, away
     assert summary["type"] == "summary" and summary["printed"] == len(logged), summary
     assert not any(lost for key, lost in summary["lost"].items() if key != "text_truncated"), summary

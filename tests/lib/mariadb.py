@@ -15,6 +15,7 @@ import tempfile
 import time
 
 from cluster import copy_template, free_port, log_path, own_copy, running, threads_that_run, wait_for
+from fetched import fetched
 from mariadb_client import Client
 
 SERVER = "/usr/sbin/mariadbd"
@@ -143,6 +144,15 @@ class Maria:
             return True
         except OSError:
             return False
+
+    def bring_plugin(self, name):
+        """Before start(): what Debian has in the package with the service, which is not installed; of the very release, or it is not loaded."""
+        debarch, release = (subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() for command in (
+            ["dpkg", "--print-architecture"], ["dpkg-query", "-W", "-f", "${Version}", "mariadb-server-core"]))
+        folder = fetched("programs", "bookworm bookworm-security", debarch, folder=f"mariadb-server-{release}", more=[f"mariadb-server={release}"])
+        shutil.copy(os.path.join(folder, "usr/lib/mysql/plugin", name), self.dir)
+        self.settings["plugin_dir"] = self.dir
+        return self
 
     def stop(self):
         """A shutdown of this server."""
