@@ -407,12 +407,17 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 #define BREAKDOWN_ON_POLL	0x100	/* its first argument is an array of struct pollfd .. */
 #define BREAKDOWN_ON_EPOLL	0x200	/* .. or an epoll, not one file */
 
-/* Waits in one system call for one wait event, as the server numbers these; 0: none, or unknown. */
+/*
+ * Waits in one system call for one wait event, as the server numbers these, or in one stage: the
+ * address of its name. 0: none, or unknown.
+ */
 struct breakdown_wait {
-	__u32 call, event;
+	__u64 event;
+	__u64 ns;
+	__u32 call;
 	__u32 part;			/* of the first of them; of BREAKDOWN_OTHERS: any */
 	__u32 sleeps;
-	__u64 ns;
+	__u32 reserved;
 };
 
 struct breakdown_phase {
@@ -470,8 +475,8 @@ struct event_breakdown {
 	__u64 argument;			/* its first argument */
 	__u64 interrupted_ns;		/* of the wait in it: see wait_futex_ends() */
 	__u64 wait_event;		/* address of the server's wait event; 0: none */
-	__u32 event;			/* its value when the wait began; 0: none */
-	__u32 replication;		/* its value in a wait for standbys; 0: unknown */
+	__u64 stage;			/* .. instead, of a pointer to the name of its stage; 0 */
+	__u64 event;			/* the value of either when the wait began; 0: none */
 	__u64 commit[BREAKDOWN_COMMITS];	/* addresses, see wait_is_commit(); 0: none */
 	__u64 buffers, wal;		/* addresses of the server's counters; 0: none */
 	__u32 announced;		/* wait reported by the server: enum breakdown_part; or 0 */
@@ -479,6 +484,8 @@ struct event_breakdown {
 	__u64 leader;			/* key of map "workers", its leader's or its own; 0: none */
 	__u32 worker;			/* it is a parallel worker */
 	__u32 sorted;			/* sorts that have ended */
+	__u32 replication;		/* wait event of waits for standbys; 0: unknown */
+	__u32 reserved;
 	__u64 ns[BREAKDOWN_PARTS];
 	struct breakdown_wait waits[BREAKDOWN_WAITS];
 	struct breakdown_phase phases[PHASES];

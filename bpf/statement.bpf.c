@@ -276,12 +276,14 @@ PROGRAM(process_exec)
  */
 INLINE __u32 server_wait_part(struct event_breakdown *t)
 {
-	__u32 event = 0;
-
+	t->event = 0;
 	if (t->wait_event)
-		bpf_probe_read_user(&event, sizeof(event), (const void *)t->wait_event);
-	t->event = event;
-	return t->announced ? t->announced : postgres_wait_part(t);
+		bpf_probe_read_user(&t->event, sizeof(__u32), (const void *)t->wait_event);
+	else if (t->stage)
+		bpf_probe_read_user(&t->event, sizeof(__u64), (const void *)t->stage);
+	if (t->announced)
+		return t->announced;
+	return t->wait_event ? postgres_wait_part(t) : 0;
 }
 
 /*

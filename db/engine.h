@@ -69,6 +69,7 @@ struct engine_arg {
 	 *	{|NAME}		offset of the member of which NAME sets constant bits, which are ..
 	 *	{|NAME:expected}	.. these
 	 *	{&NAME}		offset of the member whose address NAME passes to the first call
+	 *	{NAME>8}	offset of the member that NAME copies to 8 of its third argument
 	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN
 	 *	{^NAME}		operand with the return address of NAME, which has the site
 	 *	%{owner}	register that holds the object, see engine_probe.member, or %arg0

@@ -80,7 +80,8 @@ static int bind_accessor(const struct elf *elf, char *name, int64_t *number)
 static int bind_number(const struct bind *bind, const char *text, size_t len, int64_t *number)
 {
 	const struct elf *elf = &bind->config.elf;
-	char name[BIND_SPEC], *pattern;
+	char name[BIND_SPEC], *pattern, *to;
+	struct accessor copied;
 	int64_t more;
 	int err;
 
@@ -92,6 +93,13 @@ static int bind_number(const struct bind *bind, const char *text, size_t len, in
 	if (pattern) {
 		*pattern++ = '\0';
 		return accessor_match(elf, name, pattern, number);
+	}
+	to = strchr(name, '>');
+	if (to) {
+		*to++ = '\0';
+		err = accessor_read_copied(elf, name, strtoll(to, NULL, 10), &copied);
+		*number = err ? 0 : copied.offset;
+		return err;
 	}
 	more = name_cut_number(name);
 	err = bind_accessor(elf, name, number);

@@ -14,6 +14,7 @@
 #include "db/mysql/lock_ops.h"
 #include "db/mysql/object.h"
 #include "db/mysql/ps.h"
+#include "db/mysql/stage.h"
 
 #define COMMAND(number)	(1ULL << ((number) & 63))
 
@@ -39,6 +40,11 @@ static const char *const mysql_dispatchers[] = {
 	{ .name = "arg_commit_log", .only_with = "_ZN3THD21wait_for_wakeup_readyEv", \
 	  .spec = "8@&mysql_bin_log(%ip)" }
 
+/* The member of a THD with the address of its stage's name; see db/mysql/stage.h. */
+#define STAGE(thd) \
+	{ .name = "arg_stage", .spec = "8@&{" STAGE_SET ">8}(" thd ")" }, \
+	{ .name = "arg_stage", .spec = "8@&{" STAGE_ENTER ">8}(" thd ")" }
+
 /*
  * THD::server_status, of which a rollback clears SERVER_STATUS_IN_TRANS and _IN_TRANS_READONLY:
  * andl $0xffffdffe,server_status(register).
@@ -56,7 +62,7 @@ static const char *const mysql_dispatchers[] = {
 		.args = ENGINE_ARGS(                                        \
 			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
 			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
-			COMMITS("%arg1"), TRANSACTION("%arg1"),             \
+			COMMITS("%arg1"), STAGE("%arg1"), TRANSACTION("%arg1"), \
 			/* cmpl $2,thd->async_state.m_state; je */          \
 			{ .name = "arg_resumed",                            \
 			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }), \
@@ -85,6 +91,7 @@ static const char *const mysql_dispatchers[] = {
 static const struct engine_arg ended_args[] = {
 	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
 	COMMITS("%{owner}"),
+	STAGE("%{owner}"),
 	TRANSACTION("%{owner}"),
 	{ .name = "arg_text", .spec = "8@{thd_query_string}(%{owner})" },
 	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%{owner})",
@@ -219,7 +226,7 @@ static const struct engine_probe mysql_probes[] = {
 		.step = "command", .program = "command_start",
 		.function = DISPATCH_COM,
 		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
-				    TRANSACTION("%arg0"),
+				    STAGE("%arg0"), TRANSACTION("%arg0"),
 				    { .name = "arg_command", .spec = "4@%arg2", .fallback = -1 }),
 	},
 	{

@@ -22,6 +22,7 @@
 #include "db/mysql/names.h"
 #include "db/mysql/object.h"
 #include "db/mysql/options.h"
+#include "db/mysql/stage.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
@@ -42,7 +43,6 @@
 #define SAMPLE_WALK_MAX	32768		/* the same for one sample */
 #define DEADLINE_STEP	64		/* sessions between two looks at the clock */
 #define LIST_NS		100000000u	/* after which the THDs that are sampled are listed again */
-#define STAGE_NAME_AT	8		/* PSI_stage_info::m_name; mysql/psi/psi_stage.h */
 #define LEARN_FROM	16		/* sessions, and .. */
 #define LEARN_NS	50000000u	/* .. how long they have run a statement at least */
 
@@ -50,8 +50,9 @@ struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
 	uint64_t threads;		/* variable: the list, as linked; 0: MySQL */
 	uint64_t manager, count;	/* MySQL's variables, as linked */
-	int64_t times, options, stage;	/* offsets in a THD; -1: unknown */
+	int64_t times, options;		/* offsets in a THD; -1: unknown */
 	struct mysql_locks locks;
+	struct mysql_stages stages;
 	bool (*is_program)(const char *name);	/* for process_read() */
 };
 
@@ -104,16 +105,6 @@ struct mysql_server {
 	int64_t here_ns, ahead_ns;	/* as in struct reader */
 };
 
-/* Find the member of a THD with the address of the stage's name: MariaDB's proc_info. */
-static int64_t find_stage(const struct elf *elf)
-{
-	struct accessor stage;
-
-	return accessor_read_copied(elf, "set_thd_stage_info", STAGE_NAME_AT, &stage) &&
-	       accessor_read_copied(elf, "_ZN3THD11enter_stageEPK17PSI_stage_info_v1PS0_PKcS5_j",
-				    STAGE_NAME_AT, &stage) ? -1 : stage.offset;
-}
-
 static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_ps *ps = state;
@@ -125,7 +116,7 @@ static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(con
 	ps->manager = elf_symbol_value(elf, "_ZN18Global_THD_manager11thd_managerE");
 	ps->count = elf_symbol_value(elf, "_ZN18Global_THD_manager23atomic_global_thd_countE");
 	ps->options = mysql_options_find(elf);
-	ps->stage = find_stage(elf);
+	mysql_stages_find(&ps->stages, elf);
 	mysql_locks_find(elf, &ps->locks);
 	/*
 	 * THD::start_utime is before the member to which this function adds: MariaDB's
@@ -196,21 +187,11 @@ static void reader_statement(const struct reader *r, uint64_t thd, struct ps_ses
 /* Read the stage of an active session, which SHOW PROCESSLIST prints unless it uses the network. */
 static void reader_stage(const struct reader *r, uint64_t thd, struct ps_session *session)
 {
-	char *stage = session->stage;
+	int64_t offset = r->ps->stages.offset;
 	uint64_t address;
-	ssize_t n = 0;
 
-	if (r->ps->stage >= 0 &&
-	    reader_bytes(r, thd + (uint64_t)r->ps->stage, &address, sizeof(address)) &&
-	    address >= 4096)
-		n = process_memory_read(&r->memory, address, stage, sizeof(session->stage));
-	for (ssize_t i = 0; i < n; i++) {
-		if (!stage[i])
-			return;
-		if (stage[i] < ' ' || stage[i] > '~')
-			break;
-	}
-	*stage = '\0';
+	if (offset >= 0 && reader_bytes(r, thd + (uint64_t)offset, &address, sizeof(address)))
+		mysql_stage_read(&r->memory, address, session->stage);
 }
 
 /* Return the state of a session that runs no statement. */
@@ -437,6 +418,25 @@ static size_t reader_list(const struct reader *r, uint64_t *thds)
 	for (uint64_t word = 0; !n && word < LIST_WORDS; word++)
 		n = reader_walk(r, list + word * 8, thds);
 	return n;
+}
+
+static bool mysql_event(const void *state, uint32_t server, uint64_t event, char to[WAIT_EVENT])
+{
+	const struct mysql_ps *ps = state;
+	const char *name = mysql_stage_known(&ps->stages, event);
+
+	(void)server;
+	snprintf(to, WAIT_EVENT, "%s", name ? name : "");
+	return name != NULL;
+}
+
+static void mysql_learn(void *state, const struct process_memory *memory, uint32_t server,
+			uint64_t event)
+{
+	struct mysql_ps *ps = state;
+
+	(void)server;
+	mysql_stage_learn(&ps->stages, memory, event);
 }
 
 static int mysql_read(void *state, const struct ps_query *query)
@@ -742,7 +742,8 @@ static void mysql_forget(void *of, const struct sample_query *query)
 }
 
 const struct ps_ops mysql_ps_ops = {
-	.state = { .bytes = sizeof(struct mysql_ps), .find = mysql_find }, .read = mysql_read,
+	.state = { .bytes = sizeof(struct mysql_ps), .find = mysql_find },
+	.event = mysql_event, .learn = mysql_learn, .read = mysql_read,
 	.server_bytes = sizeof(struct mysql_server), .sample = mysql_sample,
 	.forget = mysql_forget,
 };

@@ -71,14 +71,14 @@ struct sample_query {
 struct ps_ops {
 	struct state_ops state;
 	/*
-	 * Write the name of wait event @event, not 0, of the server whose main process is @server,
-	 * 0 if unknown, to @to; "": it has none. Return false if ->learn() may find another name.
-	 * NULL: the engine has no wait events.
+	 * Write the name of breakdown_wait.event @event, not 0, of the server whose main process is
+	 * @server, 0 if unknown, to @to; "": it has none. Return false if ->learn() may find
+	 * another name. NULL: the engine has neither wait events nor stages.
 	 */
-	bool (*event)(const void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT]);
+	bool (*event)(const void *state, uint32_t server, uint64_t event, char to[WAIT_EVENT]);
 	/* Read names from @memory of @server, in which @event has one. */
 	void (*learn)(void *state, const struct process_memory *memory, uint32_t server,
-		      uint32_t event);
+		      uint64_t event);
 	/*
 	 * Call @query->add for each session of the process. Return 0, or -errno: its memory cannot
 	 * be read; -EAGAIN: there, the sessions are not as this release has them, or change too

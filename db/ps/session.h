@@ -15,6 +15,7 @@
 #define PS_TEXT_BYTES	(32u << 20)	/* of a user's texts; further ones are cut at .. */
 #define PS_TEXT_LEAST	256		/* .. this length */
 #define PS_BLOCKERS	8	/* of one session; the others are not kept */
+#define PS_STAGE	72	/* bytes of the name of a stage, with the NUL */
 
 enum ps_state {
 	PS_UNKNOWN,
@@ -33,7 +34,7 @@ struct ps_session {
 	uint64_t state_ns;		/* since when it has been in this state */
 	uint64_t transaction_ns;	/* begin of the transaction */
 	char wait[WAIT_EVENT];		/* "Lock:relation"; "": does not wait, or unknown */
-	char stage[72];			/* MySQL's, "Sending data"; "": unknown, or there is none */
+	char stage[PS_STAGE];		/* MySQL's, "Sending data"; "": unknown, or there is none */
 	/*
 	 * ps_session_id() of those that hold the awaited lock or are ahead in its queue; 0: a
 	 * prepared transaction

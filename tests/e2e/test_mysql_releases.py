@@ -606,8 +606,9 @@ def test_locks_that_are_granted(server, case):
     assert len(seen) == 3 and not [one for one in seen if "wait" in one or "blocked_by" in one]
 
 
-def test_stages(server):
-    """What active sessions do, as the list of processes has it at that moment."""
+def test_stages(server, tool):
+    """What active sessions do, as the list of processes has it at that moment; at the end, in which of it they waited."""
+    traced = tool("-p", server.pid, "-m", "0", "--json", "--why")
     states = """select id, state from information_schema.processlist
         where info like '%/* staged */' and id <> connection_id()"""
     texts = ["select sleep(600) /* staged */", "select get_lock('staged', 600) /* staged */", "update goods set n = 1 /* staged */",
@@ -636,7 +637,11 @@ def test_stages(server):
             one.close()
         admin.query("rollback")
         admin.query("drop table goods")
+    stopped(traced)
     assert {number: seen[number] for number in before} == before
+    waits = {one["query"]: one["waits"][0]["event"] for one in traced.statements if one["query"] in texts}
+    assert len(waits) == len(texts) and sorted(waits.values()) == sorted(before.values()), (waits, before)
+    assert waits[texts[0]].lower() == "user sleep" and waits[texts[3]] == "Waiting for table metadata lock", waits
     assert not any(stage for number, stage in seen.items() if number not in before)
 
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/mysql/stage.h"
+
+#include <elf.h>
+#include <sys/types.h>
+
+#include "usdt/accessor.h"
+
+void mysql_stages_find(struct mysql_stages *stages, const struct elf *elf)
+{
+	struct elf_loads loads;
+	struct accessor stage;
+
+	stages->offset = accessor_read_copied(elf, STAGE_SET, STAGE_NAME_AT, &stage) &&
+			 accessor_read_copied(elf, STAGE_ENTER, STAGE_NAME_AT, &stage) ?
+			 -1 : stage.offset;
+	elf_loads(elf, &loads);
+	stages->constants.count = 0;
+	for (uint32_t i = 0; i < loads.count; i++)
+		if (!(loads.segment[i].flags & PF_W))
+			stages->constants.segment[stages->constants.count++] = loads.segment[i];
+}
+
+void mysql_stage_read(const struct process_memory *memory, uint64_t address, char name[PS_STAGE])
+{
+	ssize_t n = address < 4096 ? 0 : process_memory_read(memory, address, name, PS_STAGE);
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (!name[i])
+			return;
+		if (name[i] < ' ' || name[i] > '~')
+			break;
+	}
+	*name = '\0';
+}
+
+const char *mysql_stage_known(const struct mysql_stages *stages, uint64_t address)
+{
+	for (unsigned int i = 0; i < STAGES_KNOWN; i++)
+		if (stages->known[i].address == address)
+			return stages->known[i].name;
+	return NULL;
+}
+
+static bool stage_is_constant(const struct mysql_stages *stages, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < stages->constants.count; i++) {
+		const struct elf_segment *segment = &stages->constants.segment[i];
+
+		if (vaddr - segment->vaddr < segment->filesz)
+			return true;
+	}
+	return false;
+}
+
+void mysql_stage_learn(struct mysql_stages *stages, const struct process_memory *memory,
+		       uint64_t address)
+{
+	struct stage_name *known = &stages->known[stages->next++ % STAGES_KNOWN];
+
+	known->address = address;
+	*known->name = '\0';
+	if (stage_is_constant(stages, address - memory->slide))
+		mysql_stage_read(memory, address, known->name);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The stage of a session: what SHOW PROCESSLIST has as its State. A THD has the address of the
+ * stage's name, which is a constant of the program or of a plugin, or text that the server writes.
+ */
+#ifndef DB_MYSQL_STAGE_H
+#define DB_MYSQL_STAGE_H
+
+#include "db/ps/session.h"
+#include "host/process_memory.h"
+#include "usdt/elf.h"
+
+/*
+ * Functions that copy the address to PSI_stage_info::m_name, at 8 (mysql/psi/psi_stage.h), of their
+ * third argument: MariaDB's, and MySQL's from 8.0 on.
+ */
+#define STAGE_SET	"set_thd_stage_info"
+#define STAGE_ENTER	"_ZN3THD11enter_stageEPK17PSI_stage_info_v1PS0_PKcS5_j"
+#define STAGE_NAME_AT	8
+
+/* Names that waits have had; of more, the one that was read first is read again. */
+#define STAGES_KNOWN	64
+
+struct mysql_stages {
+	int64_t offset;			/* of the address in a THD; -1: unknown */
+	struct elf_loads constants;	/* the program's, as linked */
+	struct stage_name {
+		uint64_t address;	/* 0: none */
+		char name[PS_STAGE];	/* "": it is not a constant of the program */
+	} known[STAGES_KNOWN];
+	unsigned int next;
+};
+
+/* Find the offset and the constants in @elf. */
+void mysql_stages_find(struct mysql_stages *stages, const struct elf *elf);
+
+/* Read the name at @address to @name; "" if there is none of printable ASCII. */
+void mysql_stage_read(const struct process_memory *memory, uint64_t address, char name[PS_STAGE]);
+
+/* Return the name at @address, or NULL: it was not read. */
+const char *mysql_stage_known(const struct mysql_stages *stages, uint64_t address);
+
+/*
+ * Read the name at @address from @memory, opened for variables. Only a constant of the program is
+ * the same now as it was when the session waited.
+ */
+void mysql_stage_learn(struct mysql_stages *stages, const struct process_memory *memory,
+		       uint64_t address);
+
+#endif
