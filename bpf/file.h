@@ -59,8 +59,8 @@ INLINE __u32 file_type(__u64 file)
 }
 
 /*
- * Return whether @file is a socket that its process has connected. That of a client was accepted and
- * has the listener's local name: a path, or a port that no connect() has chosen, which sets
+ * Return whether @file is a socket that its process has connected. That of a client was accepted
+ * and has the listener's local name: a path, or a port that no connect() has chosen, which sets
  * inet_bind_bucket.fastreuse to -1 (__inet_hash_connect()).
  */
 static __attribute__((noinline)) int file_is_remote(__u64 file)

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Names of PostgreSQL's wait events in each release, as its own pg_stat_activity has them at that moment; and who reads since 18."""
 
+import collections
 import contextlib
 import re
 import struct
+import threading
+import time
 
 import psycopg
 import pytest
@@ -154,6 +157,65 @@ def test_waits(server, tool):
         longest = max((one for one in traced.statements if one["pid"] == pid), key=lambda one: one["duration_ms"])
         part = {"IPC:SyncRep": "replication", "Timeout:PgSleep": "sleep", wanted[remote]: "remote"}.get(wait, wait.split(":")[0].lower())
         assert longest["waits"][0]["event"] == wait and longest["why_ms"][part] >= longest["waits"][0]["total_ms"] > 0, longest
+
+
+def shares(amounts):
+    return {kind: 100 * amount / sum(amounts.values()) for kind, amount in amounts.items()}
+
+
+def sampled(server, pids, seconds):
+    """What the sessions waited for when the server was asked, every few milliseconds: how often each type of event."""
+    seen, end = collections.Counter(), time.monotonic() + seconds
+    with server.connect() as admin:
+        while time.monotonic() < end:
+            seen.update(kind or "none" for kind, in admin.execute(
+                "select wait_event_type from pg_stat_activity where pid = any(%s) and state = 'active'", [pids], prepare=True))
+            time.sleep(0.005)
+    return seen
+
+
+@pytest.mark.alone
+def test_shares(server, tool):
+    """What sessions waited for, in shares of their statements' time, beside the samples of pg_stat_activity."""
+    texts = ("select pg_advisory_lock(9), pg_sleep(0.05), pg_advisory_unlock(9)", "select count(*) from there, pg_sleep(0.013)",
+             "insert into t select 1", "select count(*) from generate_series(1, 60000)")
+    server.psql("drop view if exists slow cascade", "drop server if exists here cascade", "create extension if not exists postgres_fdw",
+                "create view slow as select pg_sleep(0.03)::text as a", "create table if not exists t (a int)",
+                f"create server here foreign data wrapper postgres_fdw options (host '{server.socket_dir}', port '{server.port}')",
+                "create user mapping for postgres server here",
+                "create foreign table there (a text) server here options (table_name 'slow')")
+    stop = threading.Event()
+
+    def run(connection):
+        while not stop.is_set():
+            for text in texts:
+                connection.execute(text)
+
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(server.connect()) for _ in range(4)]
+        pids = [connection.info.backend_pid for connection in connections]
+        for connection in connections:
+            connection.execute("select 1 from there")
+        threads = [threading.Thread(target=run, args=(connection,)) for connection in connections]
+        for one in threads:
+            one.start()
+        traced = tool("-p", server.pid, "-m", "0", "--json", "--why")
+        seen = sampled(server, pids, 5)
+        traced.stop()
+        stop.set()
+        for one in threads:
+            one.join()
+    types = {"lock": "Lock", "lwlock": "LWLock", "sleep": "Timeout", "remote": "Extension", "extension": "Extension", "disk": "IO",
+             "fsync": "IO", "ipc": "IPC", "network": "Client"}
+    took = collections.Counter({kind: 0 for kind in seen})
+    for one in traced.statements:
+        if one["pid"] in pids and "why_ms" in one:
+            for part, ms in one["why_ms"].items():
+                took[types.get(part, "none")] += ms
+    ours, theirs = shares(took), shares(seen)
+    print(ours, theirs)
+    assert all(abs(ours.get(kind, 0) - theirs.get(kind, 0)) <= 3 for kind in {*ours, *theirs}), (ours, theirs)
+    assert all(theirs[kind] > 5 for kind in ("Lock", "Timeout", "Extension")), theirs
 
 
 @pytest.mark.parametrize("method", ["sync", "worker"])
