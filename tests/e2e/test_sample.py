@@ -155,10 +155,11 @@ def test_maria(make):
     assert {one["user"] for one in tool.statements} == {"root"} and all(one["connection_id"] for one in tool.statements)
 
 
-def test_without_bpf(logging):
-    """Where bpf(2) and perf_event_open(2) are forbidden, the message offers it, and it works; it keeps no capability for these."""
+@pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS], ids=["forbidden", "not in the kernel"])
+def test_without_bpf(logging, error):
+    """Where bpf(2) and perf_event_open(2) fail, the message offers it, and it works; it keeps no capability for these."""
     need_root()
-    forbidden = deny((BPF, errno.EPERM), (PERF_EVENT_OPEN, errno.EPERM))
+    forbidden = deny((BPF, error), (PERF_EVENT_OPEN, error))
     done = run("-d", "0.1", "-p", logging.pid, preexec_fn=forbidden)
     assert done.returncode == 1 and done.stderr.endswith("; or, without programs and probes, specify --sample 10ms\n"), done
     assert "--sample" not in run("locks", "-d", "0.1", preexec_fn=forbidden).stderr
