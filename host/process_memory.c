@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define FIRST_PAGE	4096	/* bytes in which nothing is mapped */
+
 struct base {
 	const struct process *process;
 	uint64_t start;		/* load address of its program */
@@ -56,7 +58,23 @@ ssize_t process_memory_read(const struct process_memory *memory, uint64_t addres
 bool process_memory_get(const struct process_memory *memory, uint64_t address, void *buf,
 			size_t size)
 {
-	return address >= 4096 && process_memory_read(memory, address, buf, size) == (ssize_t)size;
+	return address >= FIRST_PAGE &&
+	       process_memory_read(memory, address, buf, size) == (ssize_t)size;
+}
+
+bool process_memory_string(const struct process_memory *memory, uint64_t address, char *text,
+			   size_t size)
+{
+	ssize_t n = address < FIRST_PAGE ? 0 : process_memory_read(memory, address, text, size);
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (!text[i])
+			return true;
+		if (text[i] < ' ' || text[i] > '~')
+			break;
+	}
+	*text = '\0';
+	return false;
 }
 
 int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,

@@ -32,6 +32,13 @@ bool process_memory_get(const struct process_memory *memory, uint64_t address, v
 			size_t size);
 
 /*
+ * Read the string at @address to the @size bytes at @text. Return whether it is one: NUL-terminated
+ * in that size, of printable ASCII; else @text is "".
+ */
+bool process_memory_string(const struct process_memory *memory, uint64_t address, char *text,
+			   size_t size);
+
+/*
  * Read @size bytes of the program's variable whose address as linked is @vaddr. Return 0, -EIO if
  * fewer bytes can be read, or -errno.
  */

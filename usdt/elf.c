@@ -12,6 +12,7 @@
 /* execve(2) refuses more than 64 KiB of program headers. This bounds each address conversion. */
 #define SEGMENTS_MAX	(65536 / sizeof(Elf32_Phdr))
 
+#define RODATA_MAX	(64u << 20)	/* bytes that are searched; PostgreSQL has 2 MB */
 #define PAUSE_BYTES	(1u << 19)	/* of work between two pauses: at most some milliseconds */
 #define LOAD_BYTES	16		/* equivalent of comparing with a segment */
 
@@ -169,6 +170,25 @@ const unsigned char *elf_section_data(const struct elf *elf, const struct elf_se
 		return NULL;
 	*size = (size_t)section->size;
 	return elf->data + section->offset;
+}
+
+const char *elf_constant(const struct elf *elf, const void *bytes, size_t size, size_t *left,
+			 uint64_t *vaddr)
+{
+	const unsigned char *data = NULL, *at = NULL;
+	struct elf_section section;
+	size_t all = 0;
+
+	if (!elf_section_find(elf, ".rodata", &section))
+		data = elf_section_data(elf, &section, &all);
+	all = all < RODATA_MAX ? all : RODATA_MAX;
+	if (data && elf_spend(elf, all))
+		at = memmem(data, all, bytes, size);
+	if (!at)
+		return NULL;
+	*left = all - (size_t)(at - data);
+	*vaddr = section.addr + (uint64_t)(at - data);
+	return (const char *)at;
 }
 
 const char *elf_string(const struct elf *elf, const struct elf_section *table, uint32_t offset)

@@ -91,6 +91,14 @@ int elf_section_find_type(const struct elf *elf, uint32_t type, struct elf_secti
 const unsigned char *elf_section_data(const struct elf *elf, const struct elf_section *section,
 				      size_t *size);
 
+/*
+ * Find the first @size bytes like @bytes in .rodata, whose first 64 MiB are searched. Return them,
+ * borrowed, with their number to the end of the section in *@left and their address in *@vaddr, or
+ * NULL.
+ */
+const char *elf_constant(const struct elf *elf, const void *bytes, size_t size, size_t *left,
+			 uint64_t *vaddr);
+
 /* Return the string at @offset of string table @table, borrowed; "" if it is unreadable. */
 const char *elf_string(const struct elf *elf, const struct elf_section *table, uint32_t offset);
 

@@ -7,7 +7,6 @@
 
 #include "usdt/arch.h"
 
-#define RODATA_MAX	(64u << 20)	/* bytes that are searched; PostgreSQL has 2 MB */
 
 /* Copy @spec, with the names of @machine's registers in place of %arg0 and so on. */
 static void arg_place(uint16_t machine, char *to, size_t size, const char *spec, size_t len)
@@ -116,20 +115,15 @@ void describe_sites(const struct bind *bind,
 void describe_version(const struct elf *elf, const struct engine *engine, char *version,
 		      size_t size)
 {
-	const char *words = engine->version_words, *at = NULL;
-	const unsigned char *data = NULL;
-	struct elf_section section;
-	size_t left = 0, len = 0;
+	const char *words = engine->version_words, *at;
+	size_t left, len = 0;
+	uint64_t vaddr;
 
-	if (words && !elf_section_find(elf, ".rodata", &section))
-		data = elf_section_data(elf, &section, &left);
-	left = left < RODATA_MAX ? left : RODATA_MAX;
-	if (data && elf_spend(elf, left))
-		at = memmem(data, left, words, strlen(words));
+	at = words ? elf_constant(elf, words, strlen(words), &left, &vaddr) : NULL;
 	if (!at)
 		return;
 	at += strlen(words);
-	left -= (size_t)(at - (const char *)data);
+	left -= strlen(words);
 	while (len < left && len < size - 1 && at[len] && at[len] != '\n')
 		len++;
 	memcpy(version, at, len);

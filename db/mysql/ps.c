@@ -191,7 +191,7 @@ static void reader_stage(const struct reader *r, uint64_t thd, struct ps_session
 	uint64_t address;
 
 	if (offset >= 0 && reader_bytes(r, thd + (uint64_t)offset, &address, sizeof(address)))
-		mysql_stage_read(&r->memory, address, session->stage);
+		process_memory_string(&r->memory, address, session->stage, PS_STAGE);
 }
 
 /* Return the state of a session that runs no statement. */

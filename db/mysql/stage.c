@@ -2,7 +2,6 @@
 #include "db/mysql/stage.h"
 
 #include <elf.h>
-#include <sys/types.h>
 
 #include "usdt/accessor.h"
 
@@ -19,19 +18,6 @@ void mysql_stages_find(struct mysql_stages *stages, const struct elf *elf)
 	for (uint32_t i = 0; i < loads.count; i++)
 		if (!(loads.segment[i].flags & PF_W))
 			stages->constants.segment[stages->constants.count++] = loads.segment[i];
-}
-
-void mysql_stage_read(const struct process_memory *memory, uint64_t address, char name[PS_STAGE])
-{
-	ssize_t n = address < 4096 ? 0 : process_memory_read(memory, address, name, PS_STAGE);
-
-	for (ssize_t i = 0; i < n; i++) {
-		if (!name[i])
-			return;
-		if (name[i] < ' ' || name[i] > '~')
-			break;
-	}
-	*name = '\0';
 }
 
 const char *mysql_stage_known(const struct mysql_stages *stages, uint64_t address)
@@ -61,5 +47,5 @@ void mysql_stage_learn(struct mysql_stages *stages, const struct process_memory 
 	known->address = address;
 	*known->name = '\0';
 	if (stage_is_constant(stages, address - memory->slide))
-		mysql_stage_read(memory, address, known->name);
+		process_memory_string(memory, address, known->name, PS_STAGE);
 }

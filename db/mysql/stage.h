@@ -34,9 +34,6 @@ struct mysql_stages {
 /* Find the offset and the constants in @elf. */
 void mysql_stages_find(struct mysql_stages *stages, const struct elf *elf);
 
-/* Read the name at @address to @name; "" if there is none of printable ASCII. */
-void mysql_stage_read(const struct process_memory *memory, uint64_t address, char name[PS_STAGE]);
-
 /* Return the name at @address, or NULL: it was not read. */
 const char *mysql_stage_known(const struct mysql_stages *stages, uint64_t address);
 

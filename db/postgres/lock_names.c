@@ -7,7 +7,6 @@
 #include "host/process_memory.h"
 #include "usdt/elf_symbol.h"
 
-#define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
 
 /* Find the names of LWLock tranches; storage/lmgr/lwlock.c of 10, 13 and 17. */
 static void find_tranches(const struct elf *elf, struct postgres_locks *places)
@@ -16,24 +15,19 @@ static void find_tranches(const struct elf *elf, struct postgres_locks *places)
 		{ "\0OidGen", "\0XidGen" }, { "\0XactBuffer", "\0CommitTsBuffer" },
 	};
 	struct elf_symbol names;
-	struct elf_section section;
-	const unsigned char *data = NULL, *at;
 	bool first = !elf_symbol_find(elf, "IndividualLWLockNames", &names);
-	size_t size = 0;
+	uint64_t vaddr;
+	size_t left;
 
 	places->text = 2;
 	if (first || !elf_symbol_find(elf, "MainLWLockNames", &names)) {
 		places->individual = names.value;
 		places->text = places->nindividual = (unsigned int)(names.size / 8);
 	}
-	if (!elf_section_find(elf, ".rodata", &section))
-		data = elf_section_data(elf, &section, &size);
-	size = size < RODATA_MAX ? size : RODATA_MAX;
-	for (int i = 0; i < 2; i++) {
-		at = data && elf_spend(elf, size) ?
-		     memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2) : NULL;
-		places->texts[i] = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
-	}
+	for (int i = 0; i < 2; i++)
+		places->texts[i] = elf_constant(elf, texts[first][i],
+						strlen(texts[first][i] + 1) + 2, &left,
+						&vaddr) ? vaddr + 1 : 0;
 }
 
 void lock_names_find(const struct elf *elf, struct postgres_locks *places)
@@ -105,14 +99,6 @@ static uint64_t read_registered(const struct postgres_locks *places,
 	return at && !process_memory_variable(memory, at, &address, sizeof(address)) ? address : 0;
 }
 
-/* Read the string at @address; "" if it is not NUL-terminated within @size bytes. */
-static void read_name(const struct process_memory *memory, uint64_t address, char *name,
-		      size_t size)
-{
-	if (!process_memory_get(memory, address, name, size) || !memchr(name, '\0', size))
-		*name = '\0';
-}
-
 static void read_kinds(struct postgres_locks *places, const struct process_memory *memory)
 {
 	uint64_t pointers[POSTGRES_LOCK_KINDS] = { 0 };
@@ -120,7 +106,8 @@ static void read_kinds(struct postgres_locks *places, const struct process_memor
 	if (places->nkinds)
 		process_memory_variable(memory, places->kinds, pointers, places->nkinds * 8);
 	for (unsigned int i = 0; i < places->nkinds; i++)
-		read_name(memory, pointers[i], places->kind[i], sizeof(places->kind[i]));
+		process_memory_string(memory, pointers[i], places->kind[i],
+				      sizeof(places->kind[i]));
 }
 
 /*
@@ -137,7 +124,7 @@ static void read_tranches(struct postgres_locks *places, const struct process_me
 		process_memory_get(memory, places->individual + memory->slide, pointers,
 			   places->nindividual * 8);
 	for (unsigned int i = 0; i < n; i++)
-		read_name(memory, pointers[i], places->tranche[i], POSTGRES_TRANCHE);
+		process_memory_string(memory, pointers[i], places->tranche[i], POSTGRES_TRANCHE);
 }
 
 void lock_names_read(struct postgres_locks *places, const struct process_memory *memory,

@@ -8,7 +8,6 @@
 #include "db/postgres/entry.h"
 #include "usdt/elf.h"
 
-#define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
 #define ELEMENTS_MAX	1024		/* of the array; 280 are usual */
 #define CANDIDATES_MAX	16		/* words that may be in it; one is usual */
 #define FAILURES_MAX	8		/* of searches for a name in the hash table */
@@ -39,16 +38,10 @@ static const char *const class_names[WAIT_CLASSES] = {
 void wait_names_find(const struct elf *elf, struct wait_names *names)
 {
 	static const char text[] = "\0ArchiverMain";
-	const unsigned char *data = NULL, *at = NULL;
-	struct elf_section section;
-	size_t size = 0;
+	uint64_t vaddr;
+	size_t left;
 
-	if (!elf_section_find(elf, ".rodata", &section))
-		data = elf_section_data(elf, &section, &size);
-	size = size < RODATA_MAX ? size : RODATA_MAX;
-	if (data && elf_spend(elf, size))
-		at = memmem(data, size, text, sizeof(text));
-	names->text = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
+	names->text = elf_constant(elf, text, sizeof(text), &left, &vaddr) ? vaddr + 1 : 0;
 }
 
 /* Return whether @name is a string of printable characters. */
@@ -62,22 +55,13 @@ static bool is_name(const char *name)
 	return len && len < WAIT_NAME;
 }
 
-/* Read the string at @address. Return whether it is a name. */
-static bool read_name(const struct process_memory *memory, uint64_t address, char name[WAIT_NAME])
-{
-	ssize_t n = address < 4096 ? 0 : process_memory_read(memory, address, name, WAIT_NAME - 1);
-
-	name[n > 0 ? n : 0] = '\0';
-	return is_name(name);
-}
-
 /* Return the class whose name is at @address, or 0. */
 static unsigned int read_class(struct wait_names *names, const struct process_memory *memory,
 			       uint64_t address)
 {
 	char name[WAIT_NAME];
 
-	if (!read_name(memory, address, name))
+	if (!process_memory_string(memory, address, name, sizeof(name)))
 		return 0;
 	for (unsigned int i = 1; i < WAIT_CLASSES; i++)
 		if (class_names[i] && !strcmp(class_names[i], name))
@@ -93,8 +77,7 @@ static bool keep_name(struct wait_names *names, const struct process_memory *mem
 	char name[WAIT_NAME];
 	size_t len;
 
-	if (!read_name(memory, address, name))
-		*name = '\0';
+	process_memory_string(memory, address, name, sizeof(name));
 	len = strlen(name) + 1;
 	if (len > sizeof(names->builtin) - names->used)
 		return false;
