@@ -26,13 +26,15 @@ def sampled(server, interval):
     """The percentage of a CPU that both processes take, and the late samples."""
     with subprocess.Popen([DBSLOWER, "--sample", f"{interval}ms", "-p", str(server.pid)], text=True,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as tool:
-        wait_for(lambda: children(tool.pid), what="its child")
-        time.sleep(1)
-        pids = [tool.pid, *children(tool.pid)]
-        before, begin = sum(map(cpu_ns, pids)), time.monotonic()
-        time.sleep(SECONDS)
-        used, took = sum(map(cpu_ns, pids)) - before, time.monotonic() - begin
-        tool.terminate()
+        try:
+            wait_for(lambda: children(tool.pid), what="its child")
+            time.sleep(1)
+            pids = [tool.pid, *children(tool.pid)]
+            before, begin = sum(map(cpu_ns, pids)), time.monotonic()
+            time.sleep(SECONDS)
+            used, took = sum(map(cpu_ns, pids)) - before, time.monotonic() - begin
+        finally:
+            tool.terminate()
         said = tool.stderr.read()
     late = [line.split("lost: ")[1].split()[0] for line in said.splitlines() if "samples (too late)" in line]
     return used / took / 1e7, int(late[0]) if late else 0
