@@ -156,6 +156,8 @@ static const struct engine_arg ended_args[] = {
 
 #define LOGGED(symbol) \
 	ENDS("logged", symbol, .calls = "_Z18log_slow_statementP3THD")
+#define LOGGED_STATUS(symbol) \
+	ENDS("logged", symbol, .calls = "_Z18log_slow_statementP3THDP17System_status_var")
 #define UNLOGGED(symbol) \
 	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
 	     .member = "thd_sql_command", .optional = true, .has = TARGET_HAS_PREPARED)
@@ -216,6 +218,7 @@ static const struct engine_probe mysql_probes[] = {
 	LOGGED(DISPATCH_JBB),
 	LOGGED(DISPATCH_J),
 	LOGGED(DISPATCH_COM),
+	LOGGED_STATUS(DISPATCH_COM),	/* MySQL 8.0.14 to about 8.0.28, Facebook's MySQL 8 */
 	UNLOGGED(DISPATCH_JB),
 	UNLOGGED(DISPATCH_JBB),
 	COMMAND_FIRST(DISPATCH_JB),

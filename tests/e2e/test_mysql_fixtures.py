@@ -68,7 +68,18 @@ def test_script(server, tool, name):
     assert ("USDT" in traced.stderr) == ("usdt" in name), traced.stderr
 
 
-@pytest.mark.parametrize("name", ["mysql8", "mysql55", "usdt"])
+@pytest.mark.parametrize("name, end", [
+    ("mysql8", "log_slow_statement(THD*)"),
+    ("mysql80", "log_slow_statement(THD*, System_status_var*)"),    # sql/log.h of MySQL 8.0.14 to 8.0.27
+])
+def test_symbols(mysql_program, name, end):
+    """The fixture has the functions that the release declares, as binutils reads their names."""
+    listed = subprocess.run(["nm", "-DC", "--defined-only", mysql_program(name)], capture_output=True, text=True, check=True).stdout
+    ends = [line.split(" ", 2)[2] for line in listed.splitlines() if "log_slow_statement" in line]
+    assert ends == [end] and "dispatch_command(THD*, COM_DATA const*, enum_server_command)" in listed
+
+
+@pytest.mark.parametrize("name", ["mysql8", "mysql80", "mysql55", "usdt"])
 def test_threshold(server, tool, name):
     one = server(name)
     traced = tool("mysql", "15", "-p", one.pid, "--json")
@@ -95,6 +106,7 @@ def test_two_kinds_at_once(server, tool):
 
 @pytest.mark.parametrize("name, symbol, lacks", [
     ("mysql8", None, None),
+    ("mysql80", None, "lock times"),
     ("mysql8", "_ZN16Diagnostics_area13set_ok_statusEyyPKc", "changed rows"),
     ("mysql8", "_ZN3THD18set_sent_row_countEy", "sent rows"),
     ("mysql8", "_ZN16Diagnostics_area16set_error_statusEjPKcS1_", "error numbers"),

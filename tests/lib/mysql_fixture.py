@@ -9,6 +9,7 @@ import time
 SERVERS = {
     "mysql8": ("mysql8.c", ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"]),
     "mysql8-without-endbr": ("mysql8.c", ["-O2", "-fcf-protection=none"]),
+    "mysql80": ("mysql8.c", ["-O2", "-DSTATUS"]),
     "mysql55": ("mysql55.c", ["-O2"]),
     "usdt": ("mysqlusdt.c", ["-O2"]),
     "usdt-semaphores": ("mysqlusdt.c", ["-O2", "-DSEMAPHORES"]),
