@@ -82,8 +82,12 @@ static const struct message_words message_rows[] = {
 			   "without --why, --use and --wait; of servers, run the 64-bit build",
 			   false, false },
 	[ERROR_NO_PROBES] = { "", "cannot be traced",
-			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported, "
-			      "unless linked without dynamic symbols", false, false },
+			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported",
+			      false, false },
+	[ERROR_NO_SYMBOLS] = { "", "cannot be traced, its functions have no symbols",
+			       "run a build that exports them, as those of vendors and "
+			       "distributions do: linked with -rdynamic, not statically",
+			       false, false },
 	[ERROR_UNUSABLE] = { "", "cannot be traced",
 			     "a kernel that counts semaphores (Linux 4.20) is required, and that "
 			     "/sys is mounted", false, false },

@@ -36,6 +36,7 @@ enum error_kind {
 	ERROR_MACHINE,		/* a file for another architecture, subject: its path */
 	ERROR_32_BIT,		/* a 32-bit program, subject: its path */
 	ERROR_NO_PROBES,	/* a required probe is missing, subject: path, detail: its name */
+	ERROR_NO_SYMBOLS,	/* those of all functions are, subject: path, detail: the engine */
 	ERROR_UNUSABLE,		/* a probe in this kernel, subject: path, detail: its name, why */
 	ERROR_TOO_LARGE,	/* the tables of a file, subject: its path; -EINTR: stopped */
 	ERROR_SITE,		/* a probe site is invalid, subject: the file's path, detail: why */
@@ -70,7 +71,13 @@ int error_link(struct error *error, int err, const char *symbol, const char *pro
 static inline bool error_lacks_probes(const struct error *error)
 {
 	return error->kind == ERROR_NONE || error->kind == ERROR_NO_PROBES ||
-	       error->kind == ERROR_UNUSABLE;
+	       error->kind == ERROR_NO_SYMBOLS || error->kind == ERROR_UNUSABLE;
+}
+
+/* Return whether @error says that the file is no server, or no build of one, that is supported. */
+static inline bool error_is_of_build(const struct error *error)
+{
+	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_NO_SYMBOLS;
 }
 
 /* Set all members of @error but the log. Longer strings are cut; NULL is "". Return @code. */

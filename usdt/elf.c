@@ -15,6 +15,7 @@
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; PostgreSQL has 2 MB */
 #define PAUSE_BYTES	(1u << 19)	/* of work between two pauses: at most some milliseconds */
 #define LOAD_BYTES	16		/* equivalent of comparing with a segment */
+#define DYNAMIC_BYTES	32		/* equivalent of comparing with a library */
 
 bool elf_spend(const struct elf *elf, uint64_t bytes)
 {
@@ -240,6 +241,30 @@ int elf_section_find_type(const struct elf *elf, uint32_t type, struct elf_secti
 			return 0;
 	}
 	return -ENOENT;
+}
+
+bool elf_needs(const struct elf *elf, bool (*wanted)(const char *library))
+{
+	struct elf_section dynamic, strings;
+	const unsigned char *data;
+	struct cursor c;
+	uint64_t tag, value;
+	size_t size;
+
+	if (elf_section_find_type(elf, SHT_DYNAMIC, &dynamic) ||
+	    elf_section(elf, dynamic.link, &strings))
+		return false;
+	data = elf_section_data(elf, &dynamic, &size);
+	c = cursor_over(data, size, elf->big_endian);
+	while (cursor_left(&c) && elf_spend(elf, DYNAMIC_BYTES)) {
+		tag = cursor_uint(&c, word_size(elf));
+		value = cursor_uint(&c, word_size(elf));
+		if (tag == DT_NULL)
+			break;
+		if (tag == DT_NEEDED && wanted(elf_string(elf, &strings, (uint32_t)value)))
+			return true;
+	}
+	return false;
 }
 
 int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segment)

@@ -102,6 +102,11 @@ const char *elf_constant(const struct elf *elf, const void *bytes, size_t size, 
 /* Return the string at @offset of string table @table, borrowed; "" if it is unreadable. */
 const char *elf_string(const struct elf *elf, const struct elf_section *table, uint32_t offset);
 
+/*
+ * Return whether @wanted is true of the name of a library that the file is linked with (DT_NEEDED).
+ */
+bool elf_needs(const struct elf *elf, bool (*wanted)(const char *library));
+
 /* Read program header @index. Return 0, -ENOENT or -ENOEXEC as elf_section() does. */
 int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segment);
 

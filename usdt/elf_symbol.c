@@ -302,7 +302,8 @@ uint64_t elf_symbol_value(const struct elf *elf, const char *name)
 	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
 }
 
-bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix)
+/* Return whether a symbol with @prefix is defined, and is a function if @functions. */
+static bool symbols_have(const struct elf *elf, const char *prefix, bool functions)
 {
 	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 	size_t len = strlen(prefix);
@@ -313,10 +314,21 @@ bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix)
 		if (elf_symbols(elf, types[i], &iter))
 			continue;
 		while (elf_symbol_next(&iter, &symbol))
-			if (symbol.shndx != SHN_UNDEF && !strncmp(symbol.name, prefix, len))
+			if (symbol.shndx != SHN_UNDEF && !strncmp(symbol.name, prefix, len) &&
+			    (!functions || symbol.type == STT_FUNC))
 				return true;
 	}
 	return false;
+}
+
+bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix)
+{
+	return symbols_have(elf, prefix, false);
+}
+
+bool elf_symbol_has_functions(const struct elf *elf)
+{
+	return symbols_have(elf, "", true);
 }
 
 void elf_index_free(struct elf_index *index)

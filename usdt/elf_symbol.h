@@ -56,6 +56,9 @@ uint64_t elf_symbol_value(const struct elf *elf, const char *name);
 /* Return whether the name of a defined symbol of .dynsym or .symtab begins with @prefix. */
 bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix);
 
+/* Return whether .dynsym or .symtab defines any function: executables do only by intent. */
+bool elf_symbol_has_functions(const struct elf *elf);
+
 /* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */
 int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 

@@ -2,6 +2,7 @@
 #include "usdt/mangled.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Return the end of the name of @len bytes at @part, as @at has it: "3THD"; NULL: another one. */
@@ -35,4 +36,17 @@ bool mangled_is(const char *symbol, const char *name)
 	}
 	at = source_name(at, name, strlen(name));
 	return at && (nested ? *at == 'E' || *at == 'I' : *at);
+}
+
+const char *mangled_name(const char *symbol, size_t *len)
+{
+	char *name;
+
+	if (!strncmp(symbol, "_Z", 2) && symbol[2] >= '1' && symbol[2] <= '9') {
+		*len = strtoul(symbol + 2, &name, 10);
+		if (*len <= strlen(name))
+			return name;
+	}
+	*len = strlen(symbol);
+	return symbol;
 }

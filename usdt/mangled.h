@@ -4,6 +4,7 @@
 #define USDT_MANGLED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Return whether @symbol is the mangled name of a function @name, as "dispatch_command" or
@@ -11,5 +12,11 @@
  * that the compiler has split off, nor one in an anonymous namespace.
  */
 bool mangled_is(const char *symbol, const char *name);
+
+/*
+ * Return the name in @symbol, the mangled name of a function that is not a member, borrowed and
+ * *@len bytes long; else @symbol. All before its end is the same whatever the arguments are.
+ */
+const char *mangled_name(const char *symbol, size_t *len);
 
 #endif

@@ -161,6 +161,12 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 {
 	char remedy[2 * PATH_MAX + 160], machine[32];
 
+	if (other->embedded) {
+		doctor_report(doctor, DOCTOR_OBSTACLE, path,
+			      "trace prints calls of its library: dbslower trace -p PID FUNCTION",
+			      "the embedded server is not supported");
+		return;
+	}
 	if (other->probes && other->machine != HOST_ELF_MACHINE &&
 	    other->machine != HOST_ELF_COMPAT)
 		snprintf(remedy, sizeof(remedy), "dbslower list %s prints them; they can be traced "

@@ -10,6 +10,7 @@
 #include "db/locks/ops.h"
 #include "host/elf_map.h"
 #include "usdt/accessor.h"
+#include "usdt/mangled.h"
 #include "usdt/note.h"
 
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
@@ -285,6 +286,7 @@ static int bind_row(struct bind *bind, const struct engine_arg *arg, bool more,
 		    const struct bind_site *site, struct bind_value *value, bool *resolved)
 {
 	int n = bind_value(bind, arg, site, value);
+	char place[64];
 
 	*resolved = n >= 0;
 	if (n >= 0)
@@ -292,8 +294,11 @@ static int bind_row(struct bind *bind, const struct engine_arg *arg, bool more,
 	if (more)
 		return 0;
 	if (arg->fallback < 0) {
+		/* Not by the symbol of the last row: the rows are of several products. */
+		snprintf(place, sizeof(place), "a known place of the statement's %s",
+			 arg->name + strlen("arg_"));
 		error_set(bind->error, ERROR_NO_PROBES, n, bind->config.path,
-			  spec_reason(value->reason));
+			  arg->spec ? place : spec_reason(value->reason));
 		return n;
 	}
 	value->insns[0] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K,
@@ -541,17 +546,58 @@ static int bind_probe(struct bind *bind, const struct engine_probe *probe)
 	return err;
 }
 
-/* Report that the file lacks @probe, in full if the user has named it: that engine has no words. */
-static void bind_lacks(struct bind *bind, const struct engine_probe *probe, int err)
+/* Return the first of @n alternatives of which the file has the function, else the last one. */
+static const struct engine_probe *bind_closest(const struct bind *bind,
+					       const struct engine_probe *probes, size_t n)
 {
-	const char *name = probe->function ? probe->function : probe->probe;
-	char full[160];
+	for (size_t i = 0; i < n; i++)
+		if (probes[i].function && bind_has_symbol(bind, probes[i].function))
+			return &probes[i];
+	return &probes[n - 1];
+}
 
-	if (bind->config.engine->words && !*bind->config.engine->words) {
-		snprintf(full, sizeof(full), "%s:%s", probe->provider, probe->probe);
-		name = full;
+/*
+ * Write what the file lacks: @function of a known signature, or known @calls of it if that is not
+ * NULL. Signatures are not named, they are of several products.
+ */
+static void bind_function_lacks(const struct bind *bind, const char *function, const char *calls,
+				char *text, size_t size)
+{
+	char prefix[BIND_SPEC];
+	const char *symbol = calls ? calls : function, *name;
+	size_t len;
+
+	name = mangled_name(symbol, &len);
+	snprintf(prefix, sizeof(prefix), "%.*s", (int)(name + len - symbol), symbol);
+	snprintf(text, size, "%s%.*s", !elf_symbol_has_prefix(&bind->config.elf, prefix) ? "" :
+		 calls ? "a known call of " : "a known form of ", (int)len, name);
+}
+
+/*
+ * Report that the file lacks the @n alternatives at @probes, with the provider if the user has
+ * named them: that engine has no words.
+ */
+static void bind_lacks(struct bind *bind, const struct engine_probe *probes, size_t n, int err)
+{
+	const struct engine_probe *probe = bind_closest(bind, probes, n);
+	const struct engine *engine = bind->config.engine;
+	enum error_kind kind = ERROR_NO_PROBES;
+	char lacks[160];
+
+	if (!probe->function) {
+		bool named = engine->words && !*engine->words;
+
+		snprintf(lacks, sizeof(lacks), "%s%s%s", named ? probe->provider : "",
+			 named ? ":" : "", probe->probe);
+	} else if (!elf_symbol_has_functions(&bind->config.elf)) {
+		kind = ERROR_NO_SYMBOLS;
+		snprintf(lacks, sizeof(lacks), "%s", engine->title);
+	} else {
+		bind_function_lacks(bind, probe->function,
+				    bind_has_symbol(bind, probe->function) ? probe->calls : NULL,
+				    lacks, sizeof(lacks));
 	}
-	error_set(bind->error, ERROR_NO_PROBES, err, bind->config.path, name);
+	error_set(bind->error, kind, err, bind->config.path, lacks);
 }
 
 /* Bind the first row of a step that the file has. *@row advances to the next step. */
@@ -560,6 +606,7 @@ static int bind_step(struct bind *bind, size_t *row)
 	const struct engine_probe_set *set = bind->probe_set;
 	const struct engine_probe *probe = &set->probes[*row], *used = probe;
 	bool optional = probe->optional;
+	size_t first = *row;
 	int err = -ENOENT;
 
 	for (; *row < set->nprobes && !strcmp(set->probes[*row].step, probe->step); ++*row) {
@@ -571,7 +618,7 @@ static int bind_step(struct bind *bind, size_t *row)
 	if (!err || optional)
 		error_clear(bind->error);
 	else if (bind->error->kind == ERROR_NONE)
-		bind_lacks(bind, used, err);
+		bind_lacks(bind, probe, *row - first, err);
 	bind->usdt |= !err && !used->function;
 	bind->has |= err ? 0 : used->has;
 	return optional ? 0 : err;
@@ -606,7 +653,7 @@ static int bind_first(struct bind *bind, const struct engine_probe_set *sets, si
 		uprobe_set_free(bind->set);
 		err = bind_probe_set(bind, &sets[i]);
 	}
-	if (err && bind->error->kind == ERROR_NO_PROBES && bind->harm.refused.kind != ERROR_NONE)
+	if (err && error_is_of_build(bind->error) && bind->harm.refused.kind != ERROR_NONE)
 		*bind->error = bind->harm.refused;
 	return err;
 }

@@ -174,9 +174,24 @@ static int embedded_map(void *arg, const struct process_map *map)
 	return 0;
 }
 
-int detect_refuse(const struct process *process, const char *path, int err, struct error *error)
+bool detect_is_embedded(const char *path, int fd)
 {
-	bool embedded = is_embedded(path);
+	struct elf_map binary;
+	bool embedded;
+
+	if (is_embedded(path))
+		return true;
+	if (fd < 0 || elf_map_open(&binary, fd, NULL))
+		return false;
+	embedded = elf_needs(&binary.elf, is_embedded);
+	elf_map_close(&binary);
+	return embedded;
+}
+
+int detect_refuse(const struct process *process, int fd, const char *path, int err,
+		  struct error *error)
+{
+	bool embedded = detect_is_embedded(path, fd);
 	char text[32] = "";
 
 	if (process) {

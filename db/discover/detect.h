@@ -41,10 +41,16 @@ bool detect_is_rejected(const struct detect *detect, const struct process *proce
 const struct engine *detect_file(const char *path, int fd);
 
 /*
- * Set @error: the file @path is not that of a supported server, or maps one as a library. @process:
- * which runs it, and is named; or NULL. Return @err.
+ * Return whether the file open as @fd, or -1, is a library that is a server, or linked with one.
  */
-int detect_refuse(const struct process *process, const char *path, int err, struct error *error);
+bool detect_is_embedded(const char *path, int fd);
+
+/*
+ * Set @error: the file @path is not that of a supported server, or has one as a library. It is open
+ * as @fd, or @process runs it and is named. Return @err.
+ */
+int detect_refuse(const struct process *process, int fd, const char *path, int err,
+		  struct error *error);
 
 /* Drop all results; ->pause stays. */
 void detect_clear(struct detect *detect);

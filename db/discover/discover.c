@@ -153,6 +153,39 @@ static int discover_announce(struct discover *d, size_t first, size_t end, struc
 	}, error);
 }
 
+/* Attach to the file open as @fd as a server of engine @i. Return as below. */
+static int discover_try(struct discover *d, size_t i, int fd, const char *path,
+			struct error *error)
+{
+	error_clear(error);
+	return target_open(&d->targets[d->ntargets], &(struct target_file){
+		.engine = discover_engines(d)[i], .fd = fd, .path = path,
+		.id = d->next_id, .engine_number = (uint32_t)i,
+	}, &d->common, error);
+}
+
+/*
+ * Set @error to what the file open as @fd is, which cannot be traced as a server of @engine, or as
+ * one of any if that is NULL. Return as below.
+ */
+static int discover_refuse(struct discover *d, const char *engine, int fd, const char *path,
+			   int err, struct error *error)
+{
+	const struct engine *found = detect_file(path, fd);
+	size_t i = 0;
+
+	if (detect_is_embedded(path, fd) || (!found && (!engine || d->filter->npids)))
+		return detect_refuse(NULL, fd, path, err, error);
+	if (found && engine && strcmp(found->name, engine))
+		return error_set(error, ERROR_OTHER_SERVER, err, path, found->words[0]);
+	if (!found || engine)
+		return err;
+	/* What it lacks as a server of its own engine, not of the one that was tried last. */
+	while (discover_engines(d)[i] != found)
+		i++;
+	return discover_try(d, i, fd, path, error);
+}
+
 /*
  * Attach to the file open as @fd as a server of @engine, or of the first engine whose probes it has
  * if that is NULL. Return 0, -EAGAIN if that is to be done later, or -errno with the cause in
@@ -162,7 +195,6 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 			   struct error *error)
 {
 	const struct engine *const *engines = discover_engines(d);
-	const struct engine *other = NULL;
 	struct target *more;
 	int err = -ENOENT;
 
@@ -181,20 +213,12 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		/* If the file has a probe but its site is unusable, no other engine can do. */
 		if (!error_lacks_probes(error))
 			break;
-		error_clear(error);
-		err = target_open(&more[d->ntargets], &(struct target_file){
-			.engine = engines[i], .fd = fd, .path = path,
-			.id = d->next_id, .engine_number = (uint32_t)i,
-		}, &d->common, error);
+		err = discover_try(d, i, fd, path, error);
 	}
 	if (err && error->kind == ERROR_NONE)
 		return error_set(error, ERROR_NO_PROBES, err, path, "probes of lock waits");
-	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
-		return detect_refuse(NULL, path, err, error);
-	if (err && engine && error->kind == ERROR_NO_PROBES)
-		other = detect_file(path, fd);
-	if (other && strcmp(other->name, engine))
-		return error_set(error, ERROR_OTHER_SERVER, err, path, other->words[0]);
+	if (err && !*d->engines && error_is_of_build(error))
+		err = discover_refuse(d, engine, fd, path, err, error);
 	if (!err || error->kind == ERROR_YOUNG)
 		error_clear(error);
 	if (!err && !d->resuming && more[d->ntargets - 1].refused.kind != ERROR_NONE)
@@ -221,7 +245,7 @@ static bool error_is_content(const struct error *error)
 {
 	if (error->kind == ERROR_TOO_LARGE)
 		return error->code != -EINTR;
-	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
+	return error_is_of_build(error) || error->kind == ERROR_SITE ||
 	       error->kind == ERROR_UNUSABLE || error->kind == ERROR_NOP ||
 	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_EMBEDDED ||
 	       error->kind == ERROR_NOT_ELF ||
@@ -438,8 +462,8 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
-	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_NOT_SERVER ?
-	       detect_refuse(&process, process.exe, err, error) : err == -EAGAIN ? 0 : err;
+	return error->kind == ERROR_NOT_SERVER || error->kind == ERROR_EMBEDDED ?
+	       detect_refuse(&process, -1, process.exe, err, error) : err == -EAGAIN ? 0 : err;
 }
 
 int discover_find(struct discover *d, struct error *error)

@@ -201,6 +201,7 @@ int survey_file(const struct survey *survey, const char *path, int fd, struct su
 		return err;
 	survey_probes(&binary.elf, other);
 	elf_map_close(&binary);
+	other->embedded = detect_is_embedded(path, fd);
 	found = calloc(1, sizeof(*found));
 	if (!found)
 		return -ENOMEM;

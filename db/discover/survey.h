@@ -24,6 +24,7 @@ struct survey {
 struct survey_other {
 	uint16_t machine;	/* e_machine of <elf.h> */
 	size_t probes;		/* USDT probes by name */
+	bool embedded;		/* a library that is a server, or linked with one */
 };
 
 /*

@@ -135,7 +135,7 @@ static int served_refuse(struct served *served, uint32_t pid, struct error *erro
 	if (engine)
 		return error_set(error, ERROR_OTHER_SERVER, -ENOENT, process.exe,
 				 engine->words[0]);
-	return detect_refuse(&process, process.exe, -ENOENT, error);
+	return detect_refuse(&process, -1, process.exe, -ENOENT, error);
 }
 
 /* Return 0 if file @path, which no process that is wanted runs, is a server's, or the error. */
@@ -143,10 +143,11 @@ static int served_refuse_path(const char *path, struct error *error)
 {
 	int fd = open_regular(path);
 	const struct engine *engine = fd < 0 ? NULL : detect_file(path, fd);
+	int err = engine ? 0 : detect_refuse(NULL, fd, path, -ENOENT, error);
 
 	if (fd >= 0)
 		close(fd);
-	return engine ? 0 : detect_refuse(NULL, path, -ENOENT, error);
+	return err;
 }
 
 int served_each(struct served *served, uint32_t from,

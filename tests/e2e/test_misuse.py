@@ -131,6 +131,67 @@ def test_embedded_server(tmp_path):
         process.stdin.close()
 
 
+def compiled(path, source, *options):
+    path.parent.mkdir(exist_ok=True)
+    subprocess.run(["gcc", "-O2", "-o", path, "-x", "c", "-", "-x", "none", *options], input=source, text=True, check=True)
+    return path
+
+
+def test_program_that_is_linked_with_the_embedded_server(tmp_path):
+    """What the linker wrote is enough: it need not run."""
+    library = compiled(tmp_path / "libmysqld.so.18", "int mysql_real_query(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libmysqld.so.18")
+    source = "int mysql_real_query(void); int main(void) { return mysql_real_query(); }"
+    program = compiled(tmp_path / "kiosk", source, library)
+    assert "Shared library: [libmysqld.so.18]" in subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+    for words in (["-x"], ["mysql", "-x"], ["postgres", "-x"], ["top", "-x"], ["ps", "-x"], ["doctor"]):
+        done = run(*words, program)
+        assert done.returncode == 1 and "the embedded server is not supported" in done.stderr + done.stdout, (words, done)
+    done = run("-x", compiled(tmp_path / "other", "int main(void) { return 0; }", "-lm"))
+    assert "not a supported database server" in done.stderr, done
+
+
+MYSQL_DISPATCH = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
+MARIADB_DISPATCH = "_Z16dispatch_command19enum_server_commandP3THDPcjb"
+END = "_Z18log_slow_statementP3THD"
+# What dispatches commands, what ends a statement.
+BODY = """__attribute__((noinline, noclone)) void %s(void *thd) { __asm__ volatile("" :: "r"(thd)); }
+__attribute__((noinline, noclone)) int %s(void *thd) { %s; return !thd; }
+int main(void) { return %s(0) != 1; }"""
+
+
+@pytest.mark.parametrize("name, dispatch, end, called, options, words", [
+    ("mysqld", "dispatch", "ended", True, ["-static", "-s"], "its functions have no symbols (MySQL or MariaDB)"),
+    ("mariadbd", MARIADB_DISPATCH, END, True, ["-s"], "its functions have no symbols (MySQL or MariaDB)"),
+    ("postgres", "EndCommand", "pgstat_report_activity", True, ["-s"], "its functions have no symbols (PostgreSQL)"),
+    ("postgres", "exec_simple_query", "pgstat_report_activity", True, ["-rdynamic", "-s"], "it lacks EndCommand"),
+    ("mysqld", "main_loop", "ended", True, ["-rdynamic", "-s"], "it lacks dispatch_command"),
+    ("mysqld", MYSQL_DISPATCH, "ended", True, ["-rdynamic", "-s"], "it lacks log_slow_statement"),
+    ("mariadbd", MARIADB_DISPATCH, "ended", True, ["-rdynamic", "-s"], "it lacks log_slow_statement"),
+    # As in Facebook's MySQL 5.6.
+    ("mysqld", MYSQL_DISPATCH, END + "P17system_status_var", True, ["-rdynamic", "-s"], "it lacks a known call of log_slow_statement"),
+    ("mariadbd", MARIADB_DISPATCH, END, False, ["-rdynamic", "-s"], "it lacks a known call of log_slow_statement"),
+    ("mysqld", MYSQL_DISPATCH + "i", END, True, ["-rdynamic", "-s"], "it lacks a known form of dispatch_command"),
+    ("mysqld", MYSQL_DISPATCH, END, True, ["-rdynamic", "-s"], "it lacks a known place of the statement's text"),
+    ("renamed", MARIADB_DISPATCH, END, True, ["-rdynamic", "-s"], "it lacks a known place of the statement's text"),
+    ("renamed", "dispatch", "ended", True, ["-static", "-s"], None),
+])
+def test_builds_that_are_not_supported(tmp_path, name, dispatch, end, called, options, words):
+    """They are named as what they are; neither product's symbols are named for the other, and with none no other engine's."""
+    source = BODY % (end, dispatch, f"{end}(thd); __asm__ volatile(\"\" ::: \"memory\")" if called else "", dispatch)
+    program = compiled(tmp_path / "bin" / name, source, *options)
+    listed = subprocess.run(["nm", "-D", "--defined-only", program], capture_output=True, text=True, check=False).stdout
+    assert (f" T {dispatch}\n" in listed) == ("-rdynamic" in options), listed
+    said = f"cannot be traced, {words}; " if words else "not a supported database server; "
+    engine = "postgres" if name == "postgres" else "mysql"
+    for args in ["-x", program], [engine, "-x", program], ["stat", engine, "-x", program]:
+        done = run(*args)
+        named = args[0] != "-x" and not words
+        assert done.returncode == 1 and ONE_LINE.fullmatch(done.stderr) and "_Z" not in done.stderr, done.stderr
+        assert named or f"{program}: {said}" in done.stderr, done.stderr
+    if words:
+        assert f"{program}: {said.split(';')[0]}" in run("doctor", program).stdout
+
+
 @pytest.mark.parametrize("table", [VALUES, MIXED], ids=["values", "mixed"])
 def test_usage(table):
     judged([f"{command} {args}" for command, lines in table.items() for args in lines], 2)

@@ -33,8 +33,16 @@ __attribute__((noinline)) static void bind_test_second(void)
 	__asm__ volatile("nop; nop" ::: "memory");
 }
 
+/* As C++ would call bind_test_mangled(int). */
+__attribute__((noinline)) static void _Z17bind_test_mangledi(void)
+{
+	__asm__ volatile("nop; nop; nop" ::: "memory");
+}
+
 /* Not const, so that the linker keeps the functions. */
-static void (*volatile functions[])(void) = { bind_test_first, bind_test_second };
+static void (*volatile functions[])(void) = {
+	bind_test_first, bind_test_second, _Z17bind_test_mangledi,
+};
 
 #define FAILURE(which)	.step = which, .program = "failure"
 #define FIRST		.function = "bind_test_first"
@@ -112,6 +120,22 @@ static void required(void)
 	CHECK(!bind_probes(PROBES({ FAILURE("b"), FIRST, .optional = true,
 				    .has = TARGET_HAS_SORTS })));
 	CHECK(set.nsites == 1 && bind.has == TARGET_HAS_SORTS, "%x", bind.has);
+	/* A function is named without its arguments, which another one of that name has. */
+	CHECK(bind_probes(PROBES({ FAILURE("a"), .function = "_Z17bind_test_mangledPv" })) ==
+	      -ENOENT);
+	CHECK(!strcmp(error.detail, "a known form of bind_test_mangled"), "%s", error.detail);
+	CHECK(bind_probes(PROBES({ FAILURE("a"), .function = "_Z17bind_test_missingPv" },
+				 { FAILURE("a"), .function = "_Z17bind_test_mangledPv" })) ==
+	      -ENOENT);
+	CHECK(!strcmp(error.detail, "a known form of bind_test_mangled"), "%s", error.detail);
+	/* Of the alternatives, the one whose function is there. */
+	CHECK(bind_probes(PROBES({ FAILURE("a"), .function = "_Z17bind_test_mangledi",
+				   .calls = "_Z17bind_test_missingPv" },
+				 { FAILURE("a"), MISSING })) == -ENOENT);
+	CHECK(!strcmp(error.detail, "bind_test_missing"), "%s", error.detail);
+	CHECK(bind_probes(PROBES({ FAILURE("a"), .function = "_Z17bind_test_mangledi",
+				   .calls = "_Z17bind_test_mangledi" })) == -ENOENT);
+	CHECK(!strcmp(error.detail, "a known call of bind_test_mangled"), "%s", error.detail);
 	/* A variable is not a function. */
 	CHECK(bind_probes(PROBES({ FAILURE("a"), .function = "functions" })) == -ENOENT);
 }
@@ -200,7 +224,7 @@ static void indispensable(void)
 	CHECK(set.nsites == 1 && site_is(0, functions[0]));
 	CHECK(bind_probes(PROBES({ FAILURE("a"), FIRST, .args = NEEDED })) == -ENOTSUP);
 	CHECK(error.kind == ERROR_NO_PROBES &&
-	      !strcmp(error.detail, spec_reason(SPEC_NO_SYMBOL)), "%s", error.detail);
+	      !strcmp(error.detail, "a known place of the statement's text"), "%s", error.detail);
 }
 
 static void broken(void)

@@ -2,6 +2,8 @@
 /* Tests of names of C++ functions; c++filt translates the mangled ones of the table. */
 #include "usdt/mangled.h"
 
+#include <string.h>
+
 #include "tests/unit/check.h"
 
 static void names(void)
@@ -31,8 +33,33 @@ static void names(void)
 		      cases[i].symbol, cases[i].name);
 }
 
+static void name_alone(void)
+{
+	static const struct {
+		const char *symbol, *name;
+	} cases[] = {
+		{ "_Z16dispatch_command19enum_server_commandP3THDPcjb", "dispatch_command" },
+		{ "_Z1fv", "f" }, { "_Z1fv.constprop.0", "f" },
+		/* A member, and what only looks like a mangled name. */
+		{ "_ZN1A1fEv", "_ZN1A1fEv" }, { "EndCommand", "EndCommand" }, { "", "" },
+		{ "_Z", "_Z" }, { "_Z9f", "_Z9f" }, { "_Z0", "_Z0" },
+		{ "_Z99999999999999999999999999f", "_Z99999999999999999999999999f" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t len;
+		const char *name = mangled_name(cases[i].symbol, &len);
+
+		CHECK(len == strlen(cases[i].name) && !memcmp(name, cases[i].name, len) &&
+		      name >= cases[i].symbol &&
+		      name + len <= cases[i].symbol + strlen(cases[i].symbol), "%s",
+		      cases[i].symbol);
+	}
+}
+
 int main(void)
 {
 	RUN(names);
+	RUN(name_alone);
 	return check_done();
 }
