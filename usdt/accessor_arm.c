@@ -273,6 +273,22 @@ static int accessor_arm_element(const unsigned char *code, size_t size, uint64_t
 	return indexes == 1 && members == 1 ? 0 : -EINVAL;
 }
 
+/* b, b.cond, cbz, cbnz, tbz and tbnz */
+static uint64_t arm_jump_target(struct cursor code, uint64_t vaddr, unsigned int len)
+{
+	uint32_t word = (uint32_t)cursor_uint(&code, 4);
+	int64_t distance = 0;
+
+	(void)len;
+	if (word >> 26 == 0x05)
+		distance = (int32_t)(word << 6) >> 4;
+	else if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
+		distance = (int32_t)(word << 8) >> 11 & ~3;
+	else if ((word & 0x7e000000) == 0x36000000)
+		distance = (int32_t)(word << 13) >> 16 & ~3;
+	return distance ? vaddr + (uint64_t)distance : 0;
+}
+
 /* bl. Instructions have no other form of a direct call. */
 static uint64_t arm_call_target(struct cursor code, uint64_t vaddr)
 {
@@ -307,6 +323,7 @@ const struct arch_code arch_aarch64_code = {
 	.returns = { 0, 1 },
 	.zero_reg = 31,			/* xzr */
 	.preserved = 0x3ff80000,	/* x19 to x29 */
+	.jump_target = arm_jump_target,
 	.call_target = arm_call_target,
 	.stack_growth = arm_stack_growth,
 	.return_address = "%x30",

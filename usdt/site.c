@@ -14,6 +14,7 @@
 #define INSN_BYTES	16		/* equivalent of decoding an instruction */
 #define PROLOGUE_MAX	256		/* bytes; 40 seen */
 #define CALL_BYTES	8		/* equivalent of testing whether a call starts at a byte */
+#define PARTS_MAX	4		/* of a function, beside its body; 1 seen */
 
 #define EH_PCREL	0x1b	/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 #define EH_COUNT	0x03	/* DW_EH_PE_udata4 */
@@ -105,19 +106,16 @@ static uint64_t frame_start(struct cursor table, uint64_t base, uint64_t index, 
 }
 
 /*
- * .eh_frame_hdr has a table of all functions, sorted by start. A frame
- * description entry is: length, CIE pointer, start of the function, length of
- * the function.
+ * .eh_frame_hdr has a table of all functions and their parts, sorted by start. A
+ * frame description entry is: length, CIE pointer, start of the function, length
+ * of the function.
  */
-bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end)
+static bool frame_bounds(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end)
 {
 	struct elf_segment segment = { .type = PT_NULL };
-	const struct arch_code *arch = arch_code_of(elf->machine);
 	uint64_t fde, first = 0, last, middle;
 	struct cursor c;
 
-	if (!arch || !arch->length)
-		return false;
 	for (uint32_t i = 0; segment.type != PT_GNU_EH_FRAME; i++)
 		if (i == ELF_LOADS || elf_segment(elf, i, &segment))
 			return false;
@@ -141,6 +139,13 @@ bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t 
 		return false;
 	*end = *start + cursor_uint(&c, 4);
 	return vaddr < *end;
+}
+
+bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end)
+{
+	const struct arch_code *arch = arch_code_of(elf->machine);
+
+	return arch && arch->length && frame_bounds(elf, vaddr, start, end);
 }
 
 /*
@@ -224,34 +229,163 @@ uint64_t site_function(const struct elf *elf, uint64_t vaddr)
 	return vaddr;
 }
 
+/* A function: its body first, then the parts that the compiler has put elsewhere. */
+struct parts {
+	uint64_t start[1 + PARTS_MAX], size[1 + PARTS_MAX];
+	size_t n;
+};
+
+static bool parts_have(const struct parts *parts, uint64_t vaddr)
+{
+	for (size_t i = 0; i < parts->n; i++)
+		if (vaddr - parts->start[i] < parts->size[i])
+			return true;
+	return false;
+}
+
+static void parts_add(struct parts *parts, uint64_t start, uint64_t size)
+{
+	if (parts_have(parts, start) || parts->n > PARTS_MAX || size > BODY_MAX)
+		return;
+	parts->start[parts->n] = start;
+	parts->size[parts->n++] = size;
+}
+
+/* Instructions that are searched for jumps. */
+struct jumps {
+	struct cursor code;
+	uint64_t at, end;
+};
+
+static struct jumps jumps_over(const struct elf *elf, uint64_t start, uint64_t size)
+{
+	return (struct jumps){ site_cursor(elf, start), start, start + size };
+}
+
+/* Return the target of the next direct jump, or 0 at the end or at an unknown instruction. */
+static uint64_t jumps_next(const struct elf *elf, struct jumps *jumps)
+{
+	const struct arch_code *arch = arch_code_of(elf->machine);
+	uint64_t target = 0;
+	unsigned int n = 1;
+
+	while (!target && n && jumps->at < jumps->end && elf_spend(elf, INSN_BYTES)) {
+		n = arch->length ? arch->length(jumps->code.data + jumps->code.pos,
+						cursor_left(&jumps->code)) : arch->insn_align;
+		target = n ? arch->jump_target(jumps->code, jumps->at, n) : 0;
+		if (!cursor_bytes(&jumps->code, n))
+			return 0;
+		jumps->at += n;
+	}
+	return target;
+}
+
+/* Return whether the code from @start to @end jumps behind the start of @function. */
+static bool jumps_into(const struct elf *elf, uint64_t start, uint64_t end,
+		       const struct elf_symbol *function)
+{
+	struct jumps jumps = jumps_over(elf, start, end - start);
+	uint64_t target;
+
+	while ((target = jumps_next(elf, &jumps)))
+		if (target != function->value && target - function->value < function->size)
+			return true;
+	return false;
+}
+
+/*
+ * Add the code to which @function jumps. It is a part if the jump is not to its start, or if it
+ * jumps back; otherwise it is another function, of which the call is the last one made.
+ */
+static void parts_by_jumps(const struct elf *elf, const struct elf_symbol *function,
+			   struct parts *parts)
+{
+	struct jumps jumps = jumps_over(elf, function->value, function->size);
+	uint64_t target, start, end;
+
+	while ((target = jumps_next(elf, &jumps))) {
+		if (parts_have(parts, target) || !frame_bounds(elf, target, &start, &end) ||
+		    target >= end || end - start > BODY_MAX)
+			continue;
+		if (target != start || jumps_into(elf, start, end, function))
+			parts_add(parts, start, end - start);
+	}
+}
+
+/* Add the parts that .symtab names: NAME.cold, of gcc before 8, clang and BOLT NAME.cold.N. */
+static void parts_by_symbols(const struct elf *elf, const struct elf_symbol *function,
+			     struct parts *parts)
+{
+	size_t len = strlen(function->name);
+	struct elf_symbol_iter iter;
+	struct elf_symbol part;
+
+	if (elf_symbols(elf, SHT_SYMTAB, &iter))
+		return;
+	while (elf_symbol_next(&iter, &part))
+		if (part.shndx != SHN_UNDEF && part.type == STT_FUNC &&
+		    !strncmp(part.name, function->name, len) &&
+		    !strncmp(part.name + len, ".cold", 5) && strchr(".", part.name[len + 5]))
+			parts_add(parts, part.value, part.size);
+}
+
+/* Calls that are looked for. */
+struct calls {
+	uint64_t callee, *vaddrs;
+	size_t n, max;
+};
+
+static bool calls_have(const struct calls *calls, uint64_t vaddr)
+{
+	for (size_t i = 0; i < calls->n; i++)
+		if (calls->vaddrs[i] == vaddr)
+			return true;
+	return false;
+}
+
+/* Find calls in the @size bytes at @start. Return false if these cannot be read, or too many. */
+static bool calls_find(const struct elf *elf, uint64_t start, uint64_t size, struct calls *calls)
+{
+	const struct arch_code *arch = arch_code_of(elf->machine);
+	struct cursor code = site_cursor(elf, start);
+	const unsigned char *bytes = cursor_bytes(&code, (size_t)size);
+
+	if (!bytes || size > BODY_MAX || !elf_spend(elf, size * CALL_BYTES))
+		return false;
+	code = cursor_over(bytes, (size_t)size, false);
+	for (size_t at = 0; at < size; at += arch->insn_align) {
+		cursor_seek(&code, at);
+		/* Parts of an inconsistent file may overlap. */
+		if (arch->call_target(code, start + at) != calls->callee ||
+		    calls_have(calls, start + at))
+			continue;
+		if (calls->n == calls->max)
+			return false;
+		calls->vaddrs[calls->n++] = start + at;
+	}
+	return true;
+}
+
 size_t site_calls(const struct elf *elf, const struct elf_symbol *function, const char *callee,
 		  uint64_t *vaddrs, size_t max)
 {
-	struct cursor code = cursor_over(elf->data, elf->size, false);
-	const struct arch_code *arch = arch_code_of(elf->machine);
-	const unsigned char *bytes;
+	struct parts parts = { .start = { function->value }, .size = { function->size }, .n = 1 };
+	struct calls calls = { .vaddrs = vaddrs, .max = max };
 	struct elf_symbol called;
-	uint64_t offset;
-	size_t n = 0;
 
-	if (!arch || elf->big_endian || elf_symbol_find(elf, callee, &called) || !called.value ||
-	    elf_vaddr_to_offset(elf, function->value, &offset))
+	if (!arch_code_of(elf->machine) || elf->big_endian ||
+	    elf_symbol_find(elf, callee, &called) || !called.value)
 		return 0;
-	cursor_seek(&code, offset);
-	bytes = cursor_bytes(&code, (size_t)function->size);
-	if (!bytes || function->size > BODY_MAX ||
-	    !elf_spend(elf, function->size * CALL_BYTES))
+	calls.callee = called.value;
+	/* Without any in the body, those that are often executed have been inlined. */
+	if (!calls_find(elf, function->value, function->size, &calls) || !calls.n)
 		return 0;
-	code = cursor_over(bytes, (size_t)function->size, false);
-	for (size_t at = 0; at < function->size; at += arch->insn_align) {
-		cursor_seek(&code, at);
-		if (arch->call_target(code, function->value + at) != called.value)
-			continue;
-		if (n == max)
+	parts_by_jumps(elf, function, &parts);
+	parts_by_symbols(elf, function, &parts);
+	for (size_t i = 1; i < parts.n; i++)
+		if (!calls_find(elf, parts.start[i], parts.size[i], &calls))
 			return 0;
-		vaddrs[n++] = function->value + at;
-	}
-	return n;
+	return calls.n;
 }
 
 int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[SITE_REG])

@@ -62,10 +62,12 @@ bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t 
 uint64_t site_function(const struct elf *elf, uint64_t vaddr);
 
 /*
- * Find the instructions in @function that call function @callee: there, the
+ * Find the instructions in @function that call function @callee, also in the
+ * parts of it that the compiler has put elsewhere, because they are seldom
+ * executed (NAME.cold): those that it jumps to, and that .symtab names. There, the
  * argument registers hold the callee's arguments, and the kernel emulates the
  * instruction. Write their addresses to @vaddrs, room for @max. Return their
- * number; 0 if there are none or more than @max. A false match is not
+ * number; 0 if its body has none, or there are more than @max. A false match is not
  * realistic: it would have to contain the callee's 32-bit displacement.
  */
 size_t site_calls(const struct elf *elf, const struct elf_symbol *function, const char *callee,

@@ -2,6 +2,7 @@
 """MySQL releases that Debian does not have: programs with the same symbols or probes, which run a script."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -10,6 +11,9 @@ from mysql_fixture import Fixture, SERVERS
 from requirements import need_root
 from statements import stopped
 from tool import FIXTURES, run, sessions
+
+DISPATCH = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
+END = "_Z18log_slow_statementP3THD"
 
 
 @pytest.fixture
@@ -93,6 +97,38 @@ def test_threshold(server, tool, name):
 @pytest.mark.parametrize("name", ["mysql8", "usdt-semaphores"])
 def test_without_a_tracer(server, name):
     assert len(server(name).script()) > 6, "the fixture itself runs"
+
+
+def called_by(path, callee):
+    """The functions in which objdump sees calls of that one."""
+    said = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True).stdout
+    return [re.match(r"\w+ <(.*)>:", block)[1] for block in said.split("\n\n")
+            if re.match(r"\w+ <", block) and re.search(rf"\t(call|bl) .*<{callee}>", block)]
+
+
+def test_cold_part(mysql_program):
+    """The fixture that test_script() runs has an end of statements outside of the function's body."""
+    assert sorted(called_by(mysql_program("mysql8-cold"), END)) == [DISPATCH, f"{DISPATCH}.cold"]
+    assert called_by(mysql_program("mysql8"), END) == [DISPATCH]
+
+
+def test_profile(tool, tmp_path):
+    """A server that was optimized for statements of other kinds than those that it runs."""
+    path, source = str(tmp_path / "mysqld"), os.path.join(FIXTURES, "mysql8.c")
+    for option in ("-fprofile-generate", "-fprofile-use"):
+        subprocess.run(["gcc", "-O2", option, "-c", "-o", tmp_path / "mysql8.o", source], check=True)
+        subprocess.run(["gcc", option, "-rdynamic", "-o", path, tmp_path / "mysql8.o"], check=True)
+        if option == "-fprofile-generate":
+            subprocess.run([path, "train"], check=True, stdout=subprocess.DEVNULL)
+    assert set(called_by(path, END)) == {DISPATCH, f"{DISPATCH}.cold"}
+    one = Fixture(path)
+    try:
+        traced = tool("mysql", "-p", one.pid, "-m", "0", "--json")
+        wanted = one.script()
+        stopped(traced)
+    finally:
+        one.end()
+    assert [shown["query"] for shown in traced.statements] == [statement["query"] for statement in wanted]
 
 
 def test_two_kinds_at_once(server, tool):

@@ -87,3 +87,26 @@ def test_calls_and_jumps():
     wrong = {f"{at:x}": (ours[at], theirs.get(at)) for at in ours if ours[at] != theirs.get(at)}
     assert len(ours) > 50000 and sum(1 for row in ours.values() if row[1]) > 5000
     assert not wrong, dict(list(wrong.items())[:20])
+
+
+def test_jumps_for_aarch64():
+    """The same where instructions have one length: only where calls and jumps go."""
+    debug, objdump = os.path.join(BUILD, "aarch64", "dbslower.debug"), "aarch64-linux-gnu-objdump"
+    if not os.path.exists(debug) or not shutil.which(objdump):
+        pytest.skip(f"no build for aarch64, or no {objdump}")
+    said = subprocess.run([objdump, "-d", "-j", ".text", debug], capture_output=True, text=True, check=True).stdout
+    theirs, targets = {}, {"call": 0, "b": 0, "b.": 0, "cb": 0, "tb": 0}
+    for at, name, operands in re.findall(r"^ *([0-9a-f]+):\t[0-9a-f]{8} +\t(\S+)\t?([^/\n]*)", said, re.M):
+        target = re.search(r"\b([0-9a-f]+) <", operands)
+        kind = "call" if name == "bl" else name if name == "b" else name[:2] if name[:2] in targets and target else None
+        theirs[int(at, 16)] = (kind, int(target[1], 16)) if target and kind else (None, 0)
+        targets[kind] = targets.get(kind, 0) + 1
+    functions = re.findall(r"^(\w{16}) (\w{16}) [tTwW] ", subprocess.run(["nm", "-S", debug], capture_output=True, text=True,
+                                                                        check=True).stdout, re.M)
+    ranges = "".join(f"{int(at, 16):x} {int(at, 16) + int(size, 16):x}\n" for at, size in sorted(set(functions)))
+    done = subprocess.run([TOOL, debug], input=ranges, capture_output=True, text=True, check=True)
+    ours = {int(at, 16): (int(call, 16), int(jump, 16)) for at, _, call, jump in map(str.split, done.stdout.splitlines())}
+    wanted = {at: (target if kind == "call" else 0, target if kind and kind != "call" else 0) for at, (kind, target) in theirs.items()}
+    wrong = {f"{at:x}": (ours[at], wanted.get(at)) for at in ours if at in wanted and ours[at] != wanted[at]}
+    assert len(ours) > 50000 and all(targets[kind] > 100 for kind in ("call", "b", "b.", "cb", "tb")), targets
+    assert not wrong, dict(list(wrong.items())[:20])

@@ -10,6 +10,7 @@
 #include "usdt/site.h"
 
 #define NAMES	64
+#define CALLS	3
 
 /* Read @text to its end. It must be inside the file, or a static "". */
 static void check_string(const struct elf *elf, const char *text)
@@ -90,6 +91,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 	struct elf_symbol_iter iter;
 	struct elf_symbol symbol, found;
 	struct accessor accessor;
+	uint64_t calls[CALLS];
 	unsigned int names = 0;
 	uint64_t vaddr;
 	int64_t offset;
@@ -118,6 +120,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 		accessor_read_copied(elf, symbol.name, 8, &accessor);
 		accessor_read_global(elf, symbol.name, &vaddr);
 		accessor_match(elf, symbol.name, "48 8b @@@@@@@@", &offset);
+		REQUIRE(site_calls(elf, &symbol, "called", calls, CALLS) <= CALLS);
 	}
 	if (!elf_symbol_find_dynamic(elf, "probed", &found))
 		REQUIRE(table != 11 || elf->shnum > 64 || is_symbol(elf, "probed", found.value));
@@ -161,6 +164,11 @@ static void check_probes(const struct elf *elf)
 		probe_list_free(&list);
 }
 
+static bool is_libc(const char *library)
+{
+	return !strcmp(library, "libc.so.6");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_loads loads;
@@ -169,6 +177,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_open(&elf, data, size))
 		return 0;
 	elf_loads(&elf, &loads);
+	elf_needs(&elf, is_libc);
+	elf_symbol_has_functions(&elf);
 	REQUIRE(loads.count <= ELF_LOADS);
 	check_sections(&elf);
 	check_symbols(&elf, 2, &loads);

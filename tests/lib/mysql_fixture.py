@@ -10,6 +10,8 @@ SERVERS = {
     "mysql8": ("mysql8.c", ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"]),
     "mysql8-without-endbr": ("mysql8.c", ["-O2", "-fcf-protection=none"]),
     "mysql80": ("mysql8.c", ["-O2", "-DSTATUS"]),
+    "mysql8-cold": ("mysql8.c", ["-O2", "-DCOLD"]),
+    "mysql8-cold-stripped": ("mysql8.c", ["-O2", "-DCOLD", "-s"]),
     "mysql55": ("mysql55.c", ["-O2"]),
     "usdt": ("mysqlusdt.c", ["-O2"]),
     "usdt-semaphores": ("mysqlusdt.c", ["-O2", "-DSEMAPHORES"]),

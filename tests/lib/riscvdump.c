@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Prints what usdt/ decodes of machine code for riscv64, for tests/e2e/test_architectures.py to
- * compare.
+ * Prints what usdt/ decodes of machine code for riscv64, or of a file for another architecture,
+ * for tests/e2e/test_riscv.py to compare.
  *
  *	riscvdump		for each 16-bit number the instruction that it is expanded to, or 0
  *	riscvdump FILE		for each function "START END" on standard input a line per
@@ -21,7 +21,7 @@
 
 static int dump_function(const struct elf *elf, uint64_t start, uint64_t end)
 {
-	const struct arch_code *arch = arch_code_of(EM_RISCV);
+	const struct arch_code *arch = arch_code_of(elf->machine);
 	struct cursor code = cursor_over(elf->data, elf->size, false);
 	uint64_t offset;
 	unsigned int n;
@@ -30,7 +30,8 @@ static int dump_function(const struct elf *elf, uint64_t start, uint64_t end)
 		return 1;
 	cursor_seek(&code, offset);
 	for (uint64_t at = start; at < end; at += n) {
-		n = arch->length(code.data + code.pos, cursor_left(&code));
+		n = arch->length ? arch->length(code.data + code.pos, cursor_left(&code)) :
+				   arch->insn_align;
 		printf("%" PRIx64 " %u %" PRIx64 " %" PRIx64 "\n", at, n,
 		       arch->call_target(code, at), arch->jump_target(code, at, n));
 		if (!n)

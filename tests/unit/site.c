@@ -22,6 +22,7 @@
 void called(int number);
 void other(int number);
 void calls_often(int number);
+void seldom(void);
 void calls_none(int number);
 void loads(void);
 void prologue(void);
@@ -67,6 +68,13 @@ __asm__(".text\n.globl loads\n.type loads, %function\nloads:\n" LOADS ".size loa
 
 __asm__(".text\n" LABEL("prologue") PROLOGUE);
 
+#define PART(name)	LABEL(name) LINE("") ".size " name ", . - " name "\n"
+
+/* Never run. */
+__asm__(".text\n" PART("seldom") PART("seldom.cold") PART("seldom.cold.7") PART("seldom.colder")
+	PART("seldom.constprop.0") PART("seldoms.cold")
+	LABEL("unlikely") INSN("nop") ".size unlikely, . - unlikely\n" PART("unlikely.cold"));
+
 /* The register that each load is from. */
 static const char *const owners[CALLS] = { LOAD_OWNERS };
 
@@ -96,6 +104,25 @@ static void calls_precede_return_addresses(void)
 	for (size_t i = 0; i < n && i < nreturns; i++)
 		CHECK(CALL_LENGTH(returns[i] - base - vaddrs[i]), "%zu: %#lx, not before %#lx", i,
 		      (unsigned long)vaddrs[i], (unsigned long)(returns[i] - base));
+}
+
+static uint64_t address(const char *name)
+{
+	return elf_symbol_value(&elf, name);
+}
+
+/* Not those of a variant of the function, or of one with a longer name. */
+static void calls_in_parts(void)
+{
+	uint64_t vaddrs[CALLS];
+
+	CHECK(find("seldom", "called", vaddrs, CALLS) == 3);
+	CHECK(vaddrs[0] == address("seldom"));
+	/* In the order of the symbol table. */
+	CHECK(vaddrs[1] + vaddrs[2] == address("seldom.cold") + address("seldom.cold.7") &&
+	      (vaddrs[1] == address("seldom.cold") || vaddrs[2] == address("seldom.cold")));
+	CHECK(find("seldom", "called", vaddrs, 2) == 0, "more than the buffer holds");
+	CHECK(find("unlikely", "called", vaddrs, CALLS) == 0, "none in the body");
 }
 
 static void no_calls_found(void)
@@ -184,6 +211,7 @@ int main(void)
 		return 1;
 	base = (uintptr_t)called - symbol.value;
 	RUN(calls_precede_return_addresses);
+	RUN(calls_in_parts);
 	RUN(no_calls_found);
 	RUN(member_loads);
 	RUN(callers);
