@@ -88,6 +88,10 @@ static const struct message_words message_rows[] = {
 			       "run a build that exports them, as those of vendors and "
 			       "distributions do: linked with -rdynamic, not statically",
 			       false, false },
+	[ERROR_VARIANT] = { "", "statements may be missing: the compiler made a variant of a "
+			    "function, which is not traced",
+			    "compare with the server's own log; -fno-ipa-cp, -fno-ipa-sra and "
+			    "-fno-partial-inlining avoid variants", false, false },
 	[ERROR_UNUSABLE] = { "", "cannot be traced",
 			     "a kernel that counts semaphores (Linux 4.20) is required, and that "
 			     "/sys is mounted", false, false },

@@ -37,6 +37,7 @@ enum error_kind {
 	ERROR_32_BIT,		/* a 32-bit program, subject: its path */
 	ERROR_NO_PROBES,	/* a required probe is missing, subject: path, detail: its name */
 	ERROR_NO_SYMBOLS,	/* those of all functions are, subject: path, detail: the engine */
+	ERROR_VARIANT,		/* a function has another one, subject: path, detail: its name */
 	ERROR_UNUSABLE,		/* a probe in this kernel, subject: path, detail: its name, why */
 	ERROR_TOO_LARGE,	/* the tables of a file, subject: its path; -EINTR: stopped */
 	ERROR_SITE,		/* a probe site is invalid, subject: the file's path, detail: why */

@@ -677,6 +677,60 @@ static void bind_locks(struct bind *bind)
 	bind->harm = harm;
 }
 
+/* Return what follows @function in @name if that is a variant with other arguments; else NULL. */
+static const char *variant_of(const char *name, const char *function)
+{
+	static const char *const kinds[] = { ".constprop.", ".isra.", ".part." };
+	size_t len = strlen(function);
+
+	if (strncmp(name, function, len))
+		return NULL;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strncmp(name + len, kinds[i], strlen(kinds[i])))
+			return name + len;
+	return NULL;
+}
+
+/*
+ * Record that callers of @function in its own file, or in all with -flto, may call variant @name
+ * instead. Return whether that is one.
+ */
+static bool bind_variant(struct bind *bind, const char *name, const char *function)
+{
+	const char *suffix = function ? variant_of(name, function) : NULL, *plain;
+	char detail[sizeof(bind->error->detail)];
+	size_t len;
+
+	if (!suffix)
+		return false;
+	plain = mangled_name(function, &len);
+	snprintf(detail, sizeof(detail), "%.*s%s", (int)len, plain, suffix);
+	error_set(&bind->harm.refused, ERROR_VARIANT, 0, bind->config.path, detail);
+	return true;
+}
+
+/* Look in .symtab for a variant of a function that is indispensable and was found. */
+static void bind_variants(struct bind *bind)
+{
+	struct elf_symbol_iter iter;
+	struct elf_symbol symbol;
+	bool found = bind->harm.refused.kind != ERROR_NONE;
+
+	if (elf_symbols(&bind->config.elf, SHT_SYMTAB, &iter))
+		return;
+	while (!found && elf_symbol_next(&iter, &symbol)) {
+		if (symbol.type != STT_FUNC || !strchr(symbol.name, '.'))
+			continue;
+		for (uint32_t i = 0; !found && i < bind->set->nsites; i++) {
+			const struct engine_probe *probe = bind->sites[i].probe;
+
+			found = !probe->optional &&
+				(bind_variant(bind, symbol.name, probe->function) ||
+				 bind_variant(bind, symbol.name, probe->calls));
+		}
+	}
+}
+
 int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe_set *set,
 	      struct error *error)
 {
@@ -695,7 +749,9 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 	      bind_first(bind, engine->probe_sets, engine->nprobe_sets, config->object);
 	if (err)
 		uprobe_set_free(set);
-	else if (!config->no_statements && config->locks && engine->lock_ops)
+	else
+		bind_variants(bind);
+	if (!err && !config->no_statements && config->locks && engine->lock_ops)
 		bind_locks(bind);
 	return err;
 }

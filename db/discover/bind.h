@@ -63,7 +63,7 @@ struct bind {
 	uint32_t has;				/* TARGET_HAS_* .. */
 	uint32_t wants;				/* .. and what more the engine reads if it can */
 	bool usdt;				/* a USDT probe is used */
-	struct harm harm;			/* ->refused: a probe that is not used; or none */
+	struct harm harm;			/* ->refused: what is not traced; or none */
 	struct bind_probe_site sites[BIND_SITES_MAX];	/* as set->sites */
 };
 

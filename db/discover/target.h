@@ -64,7 +64,7 @@ struct target_trust {
 struct target {
 	const struct engine *engine;
 	struct process_file file;
-	struct error refused;		/* a probe that is not used, see struct bind; or none */
+	struct error refused;		/* what is not traced, see struct bind; or none */
 	uint32_t id;			/* of its events */
 	uint32_t uid;			/* of a process for which it was attached; 0 with a path */
 	uint64_t paused_ns;		/* when the limit removed the probes; 0: it did not */

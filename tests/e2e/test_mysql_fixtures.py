@@ -131,6 +131,24 @@ def test_profile(tool, tmp_path):
     assert [shown["query"] for shown in traced.statements] == [statement["query"] for statement in wanted]
 
 
+def test_variant(mysql_program, tool, tmp_path):
+    """A copy of a function without some of its arguments is named; its statements are not shown."""
+    path = tmp_path / "mysqld"
+    subprocess.run(["gcc", "-O3", "--param", "ipa-cp-eval-threshold=1", "-DVARIANT", "-rdynamic", "-o", path, os.path.join(FIXTURES, "mysql8.c")], check=True)
+    variants = [one for one in called_by(path, END) if one != DISPATCH and not one.endswith(".cold")]
+    if not variants:
+        pytest.skip("the compiler made no copy")
+    (variant,) = variants
+    traced = tool("mysql", "-x", path, "-m", "0", "--json")
+    stopped(traced)
+    said = f"{path}: statements may be missing: the compiler made a variant of a function, which is not traced (dispatch_command{{}}); "
+    assert said.format(variant.removeprefix(DISPATCH)) in traced.stderr, traced.stderr
+    for name in ("mysql8", "mysql8-cold"):
+        traced = tool("mysql", "-x", mysql_program(name), "-m", "0", "--json")
+        stopped(traced)
+        assert "may be missing" not in traced.stderr, traced.stderr
+
+
 def test_two_kinds_at_once(server, tool):
     one, other = server("mysql8"), server("usdt")
     traced = tool("mysql", "-p", one.pid, "-p", other.pid, "-m", "0", "--json")
