@@ -120,7 +120,7 @@ def test_ends_meanwhile(attacker, victim, tool):
 def test_the_same_file_again(pretender, victim, tool):
     """Read once, whatever it was executed; reported once."""
     traced = tracing(tool, victim, pretender)
-    refusal = f"{pretender.path}: not a supported"
+    refusal = f"{pretender.path}: cannot be traced, its functions have no symbols"
     pretender.do("make", SYMBOLS, sparse_elf.SYMBOL)
     wait_for(lambda: pretender.do("run", 1, 1) or refusal in traced.stderr, what="the tool to have read it")
     begun = cpu_seconds(traced.pid)
