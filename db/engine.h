@@ -181,6 +181,7 @@ struct engine {
 	const struct lock_ops *lock_ops;	/* see db/locks/ops.h; NULL: locks are not traced */
 	const struct ps_ops *ps_ops;	/* see db/ps/ops.h; NULL: sessions are not listed */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
+	bool has_stages;			/* MySQL's, which breakdown_wait.event names */
 	/*
 	 * Return the wait event in which a commit waits for standbys in release @version, or 0:
 	 * unknown. NULL: there are no wait events.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/format/json.h"
+#include "db/engine.h"
 #include "db/session/breakdown.h"
 
 #define INDENT	"    "
@@ -94,8 +95,13 @@ static void breakdown_waits(struct output *out, const struct statement *s)
 
 	for (int i = 0; i < BREAKDOWN_WAITS && waits[i].sleeps; i++) {
 		output_string(out, i ? ", " : "; ");
-		if (!breakdown_event(out, s, i))
+		if (!breakdown_event(out, s, i)) {
 			breakdown_call(out, waits[i].call);
+		} else if (s->server->engine->has_stages) {
+			output_string(out, " (");
+			breakdown_call(out, waits[i].call);
+			output_char(out, ')');
+		}
 		output_char(out, ' ');
 		output_fixed(out, (waits[i].ns + 500) / 1000, 3);
 		output_printf(out, " in %u sleep%s", waits[i].sleeps,

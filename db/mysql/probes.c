@@ -317,6 +317,7 @@ const struct engine engine_mysql = {
 	.find_object = mysql_object_find,
 	.lock_ops = &mysql_lock_ops,
 	.ps_ops = &mysql_ps_ops,
+	.has_stages = true,
 	/*
 	 * COM_INIT_DB, COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE: those that
 	 * the server counts as questions. Not COM_STMT_FETCH: its rows are ready.
