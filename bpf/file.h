@@ -17,17 +17,19 @@
 #define AF_INET		2
 #define AF_INET6	10
 #define SOCK_STREAM	1
+#define SOCK_DGRAM	2
 #define EPOLL_FILES	3
 
-/* Offsets of members; 0: not known. */
+/* Offsets of members. Of 0, they are not known: these .. */
 CONSTANT(task_files);
 CONSTANT(files_table);
 CONSTANT(table_size);
 CONSTANT(table_files);
 CONSTANT(file_inode);
 CONSTANT(file_flags);
-CONSTANT(file_private);		/* of a socket: struct socket; of an epoll: struct eventpoll */
 CONSTANT(inode_mode);
+/* .. and these, all but sock_path if socket_sock is 0. */
+CONSTANT(file_private);		/* of a socket: struct socket; of an epoll: struct eventpoll */
 CONSTANT(socket_type);
 CONSTANT(socket_sock);
 CONSTANT(sock_family);
@@ -61,23 +63,26 @@ INLINE __u32 file_type(__u64 file)
 /*
  * Return whether @file is a socket that its process has connected. That of a client was accepted
  * and has the listener's local name: a path, or a port that no connect() has chosen, which sets
- * inet_bind_bucket.fastreuse to -1 (__inet_hash_connect()).
+ * inet_bind_bucket.fastreuse to -1 (__inet_hash_connect()). A socket that was bound before it was
+ * connected is taken for a client's.
  */
 static __attribute__((noinline)) int file_is_remote(__u64 file)
 {
 	__u64 socket, sock, port;
 	signed char reuse = 0;
-	__u16 family;
+	__u16 family, type;
 
-	if (!VALUE(socket_sock) || file_type(file) != S_IFSOCK)
+	if (file_type(file) != S_IFSOCK)
 		return 0;
 	socket = kernel_word(file + VALUE(file_private));
 	sock = kernel_word(socket + VALUE(socket_sock));
 	family = (__u16)kernel_word(sock + VALUE(sock_family));
-	if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
+	type = (__u16)kernel_word(socket + VALUE(socket_type));
+	if ((family != AF_UNIX && family != AF_INET && family != AF_INET6) ||
+	    (type != SOCK_STREAM && type != SOCK_DGRAM))
 		return 0;
 	/* That of a name service or of syslog. */
-	if ((__u16)kernel_word(socket + VALUE(socket_type)) != SOCK_STREAM)
+	if (type == SOCK_DGRAM)
 		return 1;
 	if (family == AF_UNIX)
 		return VALUE(sock_path) && !kernel_word(sock + VALUE(sock_path));
@@ -98,7 +103,7 @@ static __attribute__((noinline)) int file_polls_remote(__u64 file)
 	__u64 node = kernel_word(kernel_word(file + VALUE(file_private)) + VALUE(epoll_files));
 	__u64 nodes[EPOLL_FILES] = { node };
 
-	if (!VALUE(epoll_file) || !node)
+	if (!node)
 		return 0;
 	nodes[1] = kernel_word(node + VALUE(node_left));
 	nodes[2] = kernel_word(node + VALUE(node_right));

@@ -313,8 +313,9 @@ PROGRAM(task_switch)
 			part = server_wait_part(t);
 			t->part = part && part != WAIT_IO ? part :
 				  wait_call_part(t, task, state, part == WAIT_IO);
-			if ((t->part == BREAKDOWN_NETWORK || t->part == BREAKDOWN_EXTENSION) &&
-			    wait_is_remote(t, task))
+			/* Of PostgreSQL's asynchronous foreign scans, IPC:AppendReady. */
+			if ((t->part == BREAKDOWN_NETWORK || t->part == BREAKDOWN_EXTENSION ||
+			     t->part == BREAKDOWN_IPC) && wait_is_remote(t, task))
 				t->part = BREAKDOWN_REMOTE;
 			if (t->part != BREAKDOWN_FUTEX || t->argument != argument)
 				t->interrupted_ns = 0;

@@ -204,7 +204,7 @@ static __attribute__((noinline)) int wait_is_remote(const struct event_breakdown
 	__u32 value = wait_call_value(t), fd = (__u32)t->argument;
 	__u64 file;
 
-	if ((value & BREAKDOWN_PART) != BREAKDOWN_NETWORK ||
+	if (!VALUE(socket_sock) || (value & BREAKDOWN_PART) != BREAKDOWN_NETWORK ||
 	    (value & BREAKDOWN_ON_POLL &&
 	     bpf_probe_read_user(&fd, sizeof(fd), (const void *)t->argument)))
 		return 0;

@@ -13,8 +13,9 @@
 #define STACK_BYTES	16384	/* of a kernel stack; a page if that is larger */
 #define REGS		"pt_regs"
 
-/* Rows that are not read from BTF follow those that are. */
+/* Rows that are not read from BTF follow those that are, of which those of sockets are last. */
 enum {
+	ROW_SOCKET = 31,
 	ROW_HELPER = 41, ROW_STACK, ROW_ARGUMENT, ROW_CAUSE, ROW_STATE, ROW_NEXT, ROW_PID,
 	ROW_WAKING,
 };
@@ -57,13 +58,14 @@ static const struct offset {
 	{ "constant_task_throttled", "task_struct", "throttled", NULL, false, false },
 	{ "constant_task_queue", "task_struct", "se.cfs_rq", NULL, false, false },
 	{ "constant_queue_throttled", "cfs_rq", "throttle_count", NULL, false, false },
+	{ "constant_sock_path", "unix_sock", "addr", NULL, false, false },
+	/* These are known together, or none. The first member of an epitem is its node. */
+	[ROW_SOCKET] = { "constant_socket_sock", "socket", "sk", NULL, false, false },
 	{ "constant_file_private", "file", "private_data", NULL, false, false },
 	{ "constant_socket_type", "socket", "type", NULL, false, false },
-	{ "constant_socket_sock", "socket", "sk", NULL, false, false },
 	{ "constant_sock_family", "sock", "__sk_common.skc_family", NULL, false, false },
 	{ "constant_sock_port", "inet_connection_sock", "icsk_bind_hash", NULL, false, false },
 	{ "constant_port_reuse", "inet_bind_bucket", "fastreuse", NULL, false, false },
-	{ "constant_sock_path", "unix_sock", "addr", NULL, false, false },
 	{ "constant_epoll_files", "eventpoll", "rbr.rb_root.rb_node", NULL, false, false },
 	{ "constant_epoll_file", "epitem", "ffd.file", NULL, false, false },
 	{ "constant_node_right", "rb_node", "rb_right", NULL, false, false },
@@ -98,6 +100,18 @@ static int offset_from_btf(const struct btf *btf, const struct offset *row, uint
 	return row->needed ? err : 0;
 }
 
+/* Without one of the offsets of sockets, none is used: 0 is no offset of these. */
+static void offsets_of_sockets(const struct btf *btf, struct object_value *numbers)
+{
+	struct btf_place node;
+	bool known = !btf_member(btf, "epitem", "rbn", &node) && !node.offset;
+
+	for (size_t i = ROW_SOCKET; i < ROW_HELPER; i++)
+		known &= numbers[i].number != 0;
+	if (!known)
+		numbers[ROW_SOCKET].number = 0;
+}
+
 static int offsets_from_btf(struct features *features, struct object_value *numbers)
 {
 	uint32_t regs_bytes, page = (uint32_t)getauxval(AT_PAGESZ);
@@ -106,6 +120,8 @@ static int offsets_from_btf(struct features *features, struct object_value *numb
 
 	for (size_t i = 0; !err && i < ROW_HELPER; i++)
 		err = offset_from_btf(&btf, &offset_table[i], &numbers[i].number);
+	if (!err)
+		offsets_of_sockets(&btf, numbers);
 	err = err ? err : btf_size(&btf, REGS, &regs_bytes);
 	btf_close(&btf);
 	if (err)

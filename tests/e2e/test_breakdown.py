@@ -322,6 +322,15 @@ def test_another_server(postgres, traced, host):
         client.execute("create extension if not exists dblink")
         for there in (postgres.socket_dir, "127.0.0.1"):
             client.execute(f"select {asks.format(there, postgres.port)} /* asks */")
+        for text in ("drop extension if exists postgres_fdw cascade", "create extension postgres_fdw",
+                     "create or replace view slow as select pg_sleep(0.3)::text as a"):
+            client.execute(text)
+        for name in ("one", "two"):
+            client.execute(f"create server {name} foreign data wrapper postgres_fdw options (host '{postgres.socket_dir}', "
+                           f"port '{postgres.port}', async_capable 'true')")
+            client.execute(f"create user mapping for postgres server {name}")
+            client.execute(f"create foreign table {name} (a text) server {name} options (table_name 'slow')")
+        client.execute("select * from one union all select * from two /* asks */")
         with pytest.raises(psycopg.errors.SqlclientUnableToEstablishSqlconnection):
             client.execute(f"select {asks.format('127.0.0.1', port)} /* connects */")
         with client.cursor().copy("copy (select a, pg_sleep(0.3)::text from generate_series(1, 1) a) to stdout /* no remote */") as copy:
@@ -335,14 +344,35 @@ def test_another_server(postgres, traced, host):
     for tag, asleep in away.items():
         for one in (one for one in traced.statements if tag in one["query"]):
             why = why_ns(one)
-            other = why["remote"] if told else why["extension"] + why["network"]
+            other = why["remote"] if told else why["extension"] + why["network"] + why["ipc"]
             assert late(why, "runqueue") + other >= asleep and (why["remote"] > 0) == told, one
-            assert not told or why["network"] == why["extension"] == 0, one
-    assert len([one for one in traced.statements if "asks" in one["query"]]) == 2
+            assert not told or why["network"] == why["extension"] == why["ipc"] == 0, one
+    assert len([one for one in traced.statements if "asks" in one["query"]]) == 3
     for tag in ("pauses", "no remote"):
         assert why_ns(only(traced, tag))["remote"] == 0, traced.said()
     why = why_ns(only(traced, "pauses"))
     assert late(why, "network") >= 200e6 and why["network"], why
+
+
+def test_sockets_that_cannot_be_told_apart(postgres, tool, tmp_path):
+    """Without one of the kernel's members, no socket is taken for another server's."""
+    with open("/sys/kernel/btf/vmlinux", "rb") as f:
+        types, name = f.read(), b"\0icsk_bind_hash\0"
+    assert types.count(name) == 1
+    (tmp_path / "types").write_bytes(types.replace(name, name.upper()))
+    over = f'mount --bind {tmp_path}/types /sys/kernel/btf/vmlinux && "$0" "$@"; exit $?'
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", wrap=("unshare", "-m", "sh", "-c", over))
+    with postgres.connect(host="127.0.0.1") as client:
+        client.execute("create extension if not exists dblink")
+        client.execute(f"select from dblink('host=127.0.0.1 port={postgres.port} user=postgres dbname=postgres', "
+                       "'select pg_sleep(0.3)::text') as t (a text) /* asks */")
+        client.execute("create temporary table copied (line text)")
+        with client.cursor().copy("copy copied from stdin /* pauses */") as copy:
+            copy.write("line\n" * 20000)
+            time.sleep(0.3)
+    ended(traced)
+    asks, pauses = (why_ns(only(traced, tag)) for tag in ("asks", "pauses"))
+    assert late(asks, "extension") >= 300e6 and asks["remote"] == pauses["remote"] == 0 and late(pauses, "network") >= 200e6, traced.said()
 
 
 def drain(connection):
