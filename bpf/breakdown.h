@@ -10,7 +10,8 @@
 #include "bpf/wait.h"
 
 ARGUMENT(wait_event);	/* address of the server's current wait event; 0: none */
-ARGUMENT(stage);	/* .. instead, of the pointer to the name of its stage; 0: none */
+ARGUMENT(stage);	/* .. instead, of the pointer to the name of its stage; 0: none .. */
+ARGUMENT(stage_from);	/* .. and from where that is counted */
 ARGUMENT(family);	/* address common to a server and its children; 0: no parallel workers */
 ARGUMENT(commit);	/* addresses, see wait_is_commit(); 0: none */
 ARGUMENT(group_commit);
@@ -146,6 +147,7 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *c
 	t->workers.count = 0;
 	t->wait_event = arg_wait_event(ctx);
 	t->stage = arg_stage(ctx);
+	t->stage_from = arg_stage_from(ctx);
 	t->replication = (__u32)VALUE(replication);
 	t->commit[0] = arg_commit(ctx);
 	t->commit[1] = arg_group_commit(ctx);

@@ -409,15 +409,13 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 
 /*
  * Waits in one system call for one wait event, as the server numbers these, or in one stage: the
- * address of its name. 0: none, or unknown.
+ * distance of its name from event_breakdown.stage_from. 0: none, or unknown.
  */
 struct breakdown_wait {
-	__u64 event;
-	__u64 ns;
-	__u32 call;
+	__u32 call, event;
 	__u32 part;			/* of the first of them; of BREAKDOWN_OTHERS: any */
 	__u32 sleeps;
-	__u32 reserved;
+	__u64 ns;
 };
 
 struct breakdown_phase {
@@ -476,7 +474,7 @@ struct event_breakdown {
 	__u64 interrupted_ns;		/* of the wait in it: see wait_futex_ends() */
 	__u64 wait_event;		/* address of the server's wait event; 0: none */
 	__u64 stage;			/* .. instead, of a pointer to the name of its stage; 0 */
-	__u64 event;			/* the value of either when the wait began; 0: none */
+	__u64 stage_from;		/* address in the server's program */
 	__u64 commit[BREAKDOWN_COMMITS];	/* addresses, see wait_is_commit(); 0: none */
 	__u64 buffers, wal;		/* addresses of the server's counters; 0: none */
 	__u32 announced;		/* wait reported by the server: enum breakdown_part; or 0 */
@@ -485,7 +483,7 @@ struct event_breakdown {
 	__u32 worker;			/* it is a parallel worker */
 	__u32 sorted;			/* sorts that have ended */
 	__u32 replication;		/* wait event of waits for standbys; 0: unknown */
-	__u32 reserved;
+	__u32 event;			/* as in struct breakdown_wait, when the wait began */
 	__u64 ns[BREAKDOWN_PARTS];
 	struct breakdown_wait waits[BREAKDOWN_WAITS];
 	struct breakdown_phase phases[PHASES];

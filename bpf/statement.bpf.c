@@ -276,11 +276,15 @@ PROGRAM(process_exec)
  */
 INLINE __u32 server_wait_part(struct event_breakdown *t)
 {
+	__u64 stage;
+
 	t->event = 0;
 	if (t->wait_event)
-		bpf_probe_read_user(&t->event, sizeof(__u32), (const void *)t->wait_event);
-	else if (t->stage)
-		bpf_probe_read_user(&t->event, sizeof(__u64), (const void *)t->stage);
+		bpf_probe_read_user(&t->event, sizeof(t->event), (const void *)t->wait_event);
+	else if (t->stage &&
+		 !bpf_probe_read_user(&stage, sizeof(stage), (const void *)t->stage) &&
+		 (__s64)(stage - t->stage_from) == (__s32)(stage - t->stage_from))
+		t->event = (__u32)(stage - t->stage_from);
 	if (t->announced)
 		return t->announced;
 	return t->wait_event ? postgres_wait_part(t) : 0;

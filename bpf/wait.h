@@ -365,8 +365,7 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 /* Add the wait of thread @t that ends at @now to those of the same kind. */
 INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 {
-	__u32 call = breakdown_call(t);
-	__u64 event = t->part == BREAKDOWN_STOPPED ? 0 : t->event;
+	__u32 call = breakdown_call(t), event = t->part == BREAKDOWN_STOPPED ? 0 : t->event;
 	int i;
 
 	NO_UNROLL

@@ -23,6 +23,7 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_error_index" },
 	{ .name = "arg_wait_event" },
 	{ .name = "arg_stage" },
+	{ .name = "arg_stage_from" },
 	{ .name = "arg_io_method" },
 	{ .name = "arg_wait" },
 	{ .name = "arg_commit" },

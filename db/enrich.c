@@ -386,7 +386,7 @@ static void *enrich_state(struct enrich *e, const struct target *target, uint32_
 
 /* Write the name of wait event @event to @to. */
 static void enrich_name(struct enrich *e, const struct target *target, uint32_t owner, void *state,
-			const struct state_key *key, uint64_t event, char to[WAIT_EVENT])
+			const struct state_key *key, uint32_t event, char to[WAIT_EVENT])
 {
 	const struct ps_ops *ops = target->engine->ps_ops;
 	uint64_t begun_ns;

@@ -43,7 +43,8 @@ static const char *const mysql_dispatchers[] = {
 /* The member of a THD with the address of its stage's name; see db/mysql/stage.h. */
 #define STAGE(thd) \
 	{ .name = "arg_stage", .spec = "8@&{" STAGE_SET ">8}(" thd ")" }, \
-	{ .name = "arg_stage", .spec = "8@&{" STAGE_ENTER ">8}(" thd ")" }
+	{ .name = "arg_stage", .spec = "8@&{" STAGE_ENTER ">8}(" thd ")" }, \
+	{ .name = "arg_stage_from", .spec = "8@&" STAGE_FROM "(%ip)" }
 
 /*
  * THD::server_status, of which a rollback clears SERVER_STATUS_IN_TRANS and _IN_TRANS_READONLY:

@@ -420,7 +420,7 @@ static size_t reader_list(const struct reader *r, uint64_t *thds)
 	return n;
 }
 
-static bool mysql_event(const void *state, uint32_t server, uint64_t event, char to[WAIT_EVENT])
+static bool mysql_event(const void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT])
 {
 	const struct mysql_ps *ps = state;
 	const char *name = mysql_stage_known(&ps->stages, event);
@@ -431,7 +431,7 @@ static bool mysql_event(const void *state, uint32_t server, uint64_t event, char
 }
 
 static void mysql_learn(void *state, const struct process_memory *memory, uint32_t server,
-			uint64_t event)
+			uint32_t event)
 {
 	struct mysql_ps *ps = state;
 

@@ -17,15 +17,17 @@
 #define STAGE_SET	"set_thd_stage_info"
 #define STAGE_ENTER	"_ZN3THD11enter_stageEPK17PSI_stage_info_v1PS0_PKcS5_j"
 #define STAGE_NAME_AT	8
+#define STAGE_FROM	"_ZTV3THD"	/* event_breakdown.stage_from: the vtable of THD */
 
 /* Names that waits have had; of more, the one that was read first is read again. */
 #define STAGES_KNOWN	64
 
 struct mysql_stages {
 	int64_t offset;			/* of the address in a THD; -1: unknown */
+	uint64_t from;			/* address of STAGE_FROM, as linked */
 	struct elf_loads constants;	/* the program's, as linked */
 	struct stage_name {
-		uint64_t address;	/* 0: none */
+		uint32_t event;		/* breakdown_wait.event; 0: none */
 		char name[PS_STAGE];	/* "": it is not a constant of the program */
 	} known[STAGES_KNOWN];
 	unsigned int next;
@@ -34,14 +36,14 @@ struct mysql_stages {
 /* Find the offset and the constants in @elf. */
 void mysql_stages_find(struct mysql_stages *stages, const struct elf *elf);
 
-/* Return the name at @address, or NULL: it was not read. */
-const char *mysql_stage_known(const struct mysql_stages *stages, uint64_t address);
+/* Return the name of breakdown_wait.event @event, or NULL: it was not read. */
+const char *mysql_stage_known(const struct mysql_stages *stages, uint32_t event);
 
 /*
- * Read the name at @address from @memory, opened for variables. Only a constant of the program is
- * the same now as it was when the session waited.
+ * Read the name of @event from @memory, opened for variables. Only a constant of the program is the
+ * same now as it was when the session waited.
  */
 void mysql_stage_learn(struct mysql_stages *stages, const struct process_memory *memory,
-		       uint64_t address);
+		       uint32_t event);
 
 #endif

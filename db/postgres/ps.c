@@ -207,19 +207,19 @@ static uint32_t reader_wait(const struct reader *r)
 	return event;
 }
 
-static bool postgres_event(const void *state, uint32_t server, uint64_t event, char to[WAIT_EVENT])
+static bool postgres_event(const void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT])
 {
 	const struct postgres_ps *ps = state;
 
-	return wait_names_write(&ps->waits, &ps->locks, server, (uint32_t)event, to);
+	return wait_names_write(&ps->waits, &ps->locks, server, event, to);
 }
 
 static void postgres_learn(void *state, const struct process_memory *memory, uint32_t server,
-			   uint64_t event)
+			   uint32_t event)
 {
 	struct postgres_ps *ps = state;
 
-	wait_names_custom(&ps->waits, &ps->locks, memory, server, (uint32_t)event);
+	wait_names_custom(&ps->waits, &ps->locks, memory, server, event);
 }
 
 /* Read the processes that hold the heavyweight lock for which the session waits. */

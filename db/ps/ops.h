@@ -75,10 +75,10 @@ struct ps_ops {
 	 * @server, 0 if unknown, to @to; "": it has none. Return false if ->learn() may find
 	 * another name. NULL: the engine has neither wait events nor stages.
 	 */
-	bool (*event)(const void *state, uint32_t server, uint64_t event, char to[WAIT_EVENT]);
+	bool (*event)(const void *state, uint32_t server, uint32_t event, char to[WAIT_EVENT]);
 	/* Read names from @memory of @server, in which @event has one. */
 	void (*learn)(void *state, const struct process_memory *memory, uint32_t server,
-		      uint64_t event);
+		      uint32_t event);
 	/*
 	 * Call @query->add for each session of the process. Return 0, or -errno: its memory cannot
 	 * be read; -EAGAIN: there, the sessions are not as this release has them, or change too
