@@ -415,6 +415,9 @@ static void enrich_events(struct enrich *e, const struct event_statement *event,
 	uint32_t pid = key.server ? key.server : event->pid, owner = event->head.owner;
 	void *state = NULL;
 
+	/* It is looked up only if it is shown, and is then the same process. */
+	if (target->engine->has_stages)
+		key.server = pid;
 	if (!s->why || !ops || !ops->event ||
 	    !owners_uid(e->config.runtime->owners, event->head.owner, &key.uid))
 		return;

@@ -608,7 +608,7 @@ def test_locks_that_are_granted(server, case):
 
 def test_stages(server, tool):
     """What active sessions do, as the list of processes has it at that moment; at the end, in which of it they waited."""
-    traced = tool("-p", server.pid, "-m", "0", "--json", "--why")
+    traced, printed = (tool("-p", server.pid, "-m", "0", "--why", *args) for args in (["--json"], []))
     states = """select id, state from information_schema.processlist
         where info like '%/* staged */' and id <> connection_id()"""
     texts = ["select sleep(600) /* staged */", "select get_lock('staged', 600) /* staged */", "update goods set n = 1 /* staged */",
@@ -641,6 +641,8 @@ def test_stages(server, tool):
     assert {number: seen[number] for number in before} == before
     waits = {one["query"]: {wait.get("event") for wait in one["waits"]} for one in traced.statements if one["query"] in texts}
     assert all(before[client.id] in waits[text] for client, text in zip(clients, texts)), (waits, before)
+    printed.stop()
+    assert all(f"{before[client.id]} (futex) " in printed.stdout for client in clients), printed.said()
     assert not any(stage for number, stage in seen.items() if number not in before)
 
 
