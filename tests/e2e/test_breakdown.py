@@ -428,8 +428,8 @@ def test_throttled(postgres, traced):
         one = only(ended(traced), "limited")
     why, duration_ns = why_ns(one), one["duration_ms"] * 1e6
     part, other = ("runqueue", "throttled") if no_types(traced) else ("throttled", "runqueue")
-    # When it may run again it waits for a CPU like others, in the same part.
-    assert stopped_ns > 0.5 * duration_ns and stopped_ns - why[other] - 0.03 * duration_ns <= why[part] <= 1.03 * duration_ns - ran_ns, (
+    # When it may run again it waits for a CPU like others, in the same part. How long depends on those.
+    assert stopped_ns > 0.1 * duration_ns and stopped_ns - why[other] - 0.03 * duration_ns <= why[part] <= 1.03 * duration_ns - ran_ns, (
         one, stopped_ns, ran_ns)
 
 

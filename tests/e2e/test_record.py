@@ -514,6 +514,9 @@ def test_flood_of_another_user(tmp_path, kept):
                 os.kill(record.pid, signal.SIGUSR2)
                 wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")
             assert record.stop() == 0, record.said()
+    # How much a recorder can take depends on the host; what it could not, it counts.
+    taken, lost = re.findall(r"dbslower: \d+ statements, (\d+) shown(?:, nothing lost|; lost: (\d+) events)", record.said())[-1]
+    assert int(taken) + int(lost or 0) == expected + 600000, record.said()
     (path,) = tmp_path.glob("a*.rec")
     assert flight or path.stat().st_size <= int(kept[1][0]) << 20
     done = run("replay", path, "-m", "0", "--json")
@@ -523,7 +526,7 @@ def test_flood_of_another_user(tmp_path, kept):
     ends = [end_of(one) for one in every]
     assert max(max(ends[:i]) - ends[i] for i in range(1, len(ends), 97)) < 10 ** 8	# those of two processors overlap
     (said,) = re.findall(r"no room was left for up to (\d+) statements and 0 lock waits, until ([\dT:-]+Z), of user (\d+)\n", done.stderr)
-    assert int(said[2]) == intruder.UID and 0 <= int(said[0]) + len(every) - expected - 600000 <= 100000
+    assert int(said[2]) == intruder.UID and 0 <= int(said[0]) + len(every) - int(taken) <= 100000
     assert said[1] >= min(one["time"] for one in every if one["pid"] == other.pid)[:19]
     assert "missing" not in done.stderr and "damaged" not in done.stderr
 
