@@ -417,19 +417,21 @@ def fetched(pid):
 
 
 def test_throttled(postgres, traced):
-    """A control group's limit, by what the kernel counts for the group; without the kernel's types, it is the run queue."""
-    with little_cpu(20) as (move, throttled_ns), postgres.connect() as connection:
+    """A control group's limit, by what the kernel counts for the group; without the kernel's types, it is the run queue.
+
+    The limit is so low that it is met although others want the CPU, too."""
+    with little_cpu(5) as (move, throttled_ns), postgres.connect() as connection:
         pid = connection.info.backend_pid
         move(pid)
         os.sched_setaffinity(pid, {min(os.sched_getaffinity(pid))})
         before, (ran_ns, _) = throttled_ns(), scheduled(pid)
-        connection.execute("select count(*) from generate_series(1, 2000000) /* limited */")
+        connection.execute("select count(*) from generate_series(1, 500000) /* limited */")
         stopped_ns, ran_ns = throttled_ns() - before, scheduled(pid)[0] - ran_ns
         one = only(ended(traced), "limited")
     why, duration_ns = why_ns(one), one["duration_ms"] * 1e6
     part, other = ("runqueue", "throttled") if no_types(traced) else ("throttled", "runqueue")
-    # When it may run again it waits for a CPU like others, in the same part. How long depends on those.
-    assert stopped_ns > 0.1 * duration_ns and stopped_ns - why[other] - 0.03 * duration_ns <= why[part] <= 1.03 * duration_ns - ran_ns, (
+    # When it may run again it waits for a CPU like others, in the same part.
+    assert stopped_ns > 0.5 * duration_ns and stopped_ns - why[other] - 0.03 * duration_ns <= why[part] <= 1.03 * duration_ns - ran_ns, (
         one, stopped_ns, ran_ns)
 
 
