@@ -56,7 +56,10 @@ uint64_t elf_symbol_value(const struct elf *elf, const char *name);
 /* Return whether the name of a defined symbol of .dynsym or .symtab begins with @prefix. */
 bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix);
 
-/* Return whether .dynsym or .symtab defines any function: executables do only by intent. */
+/*
+ * Return whether .dynsym or .symtab defines any function. After strip(1), an executable does only
+ * if it was linked with -rdynamic.
+ */
 bool elf_symbol_has_functions(const struct elf *elf);
 
 /* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */

@@ -7,7 +7,6 @@
 
 #include "usdt/arch.h"
 
-
 /* Copy @spec, with the names of @machine's registers in place of %arg0 and so on. */
 static void arg_place(uint16_t machine, char *to, size_t size, const char *spec, size_t len)
 {

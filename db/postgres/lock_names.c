@@ -7,7 +7,6 @@
 #include "host/process_memory.h"
 #include "usdt/elf_symbol.h"
 
-
 /* Find the names of LWLock tranches; storage/lmgr/lwlock.c of 10, 13 and 17. */
 static void find_tranches(const struct elf *elf, struct postgres_locks *places)
 {

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from mysql_fixture import DISPATCH, END
 from requirements import need_root
 from tool import DBSLOWER, run, run_other
 
@@ -150,9 +151,7 @@ def test_program_that_is_linked_with_the_embedded_server(tmp_path):
     assert "not a supported database server" in done.stderr, done
 
 
-MYSQL_DISPATCH = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
 MARIADB_DISPATCH = "_Z16dispatch_command19enum_server_commandP3THDPcjb"
-END = "_Z18log_slow_statementP3THD"
 # What dispatches commands, what ends a statement.
 BODY = """__attribute__((noinline, noclone)) void %s(void *thd) { __asm__ volatile("" :: "r"(thd)); }
 __attribute__((noinline, noclone)) int %s(void *thd) { %s; return !thd; }
@@ -165,13 +164,13 @@ int main(void) { return %s(0) != 1; }"""
     ("postgres", "EndCommand", "pgstat_report_activity", True, ["-s"], "its functions have no symbols (PostgreSQL)"),
     ("postgres", "exec_simple_query", "pgstat_report_activity", True, ["-rdynamic", "-s"], "it lacks EndCommand"),
     ("mysqld", "main_loop", "ended", True, ["-rdynamic", "-s"], "it lacks dispatch_command"),
-    ("mysqld", MYSQL_DISPATCH, "ended", True, ["-rdynamic", "-s"], "it lacks log_slow_statement"),
+    ("mysqld", DISPATCH, "ended", True, ["-rdynamic", "-s"], "it lacks log_slow_statement"),
     ("mariadbd", MARIADB_DISPATCH, "ended", True, ["-rdynamic", "-s"], "it lacks log_slow_statement"),
     # As in Facebook's MySQL 5.6.
-    ("mysqld", MYSQL_DISPATCH, END + "P17system_status_var", True, ["-rdynamic", "-s"], "it lacks a known call of log_slow_statement"),
+    ("mysqld", DISPATCH, END + "P17system_status_var", True, ["-rdynamic", "-s"], "it lacks a known call of log_slow_statement"),
     ("mariadbd", MARIADB_DISPATCH, END, False, ["-rdynamic", "-s"], "it lacks a known call of log_slow_statement"),
-    ("mysqld", MYSQL_DISPATCH + "i", END, True, ["-rdynamic", "-s"], "it lacks a known form of dispatch_command"),
-    ("mysqld", MYSQL_DISPATCH, END, True, ["-rdynamic", "-s"], "it lacks a known place of the statement's text"),
+    ("mysqld", DISPATCH + "i", END, True, ["-rdynamic", "-s"], "it lacks a known form of dispatch_command"),
+    ("mysqld", DISPATCH, END, True, ["-rdynamic", "-s"], "it lacks a known place of the statement's text"),
     ("renamed", MARIADB_DISPATCH, END, True, ["-rdynamic", "-s"], "it lacks a known place of the statement's text"),
     ("renamed", "dispatch", "ended", True, ["-static", "-s"], None),
 ])

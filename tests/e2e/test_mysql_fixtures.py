@@ -7,13 +7,10 @@ import subprocess
 
 import pytest
 
-from mysql_fixture import Fixture, SERVERS
+from mysql_fixture import DISPATCH, END, Fixture, SERVERS
 from requirements import need_root
 from statements import stopped
 from tool import FIXTURES, run, sessions
-
-DISPATCH = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
-END = "_Z18log_slow_statementP3THD"
 
 
 @pytest.fixture

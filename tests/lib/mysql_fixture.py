@@ -5,6 +5,9 @@ import json
 import subprocess
 import time
 
+# Two of its functions in MySQL 8.
+DISPATCH = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
+END = "_Z18log_slow_statementP3THD"
 # name: (source, options)
 SERVERS = {
     "mysql8": ("mysql8.c", ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"]),
