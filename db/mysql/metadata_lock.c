@@ -71,6 +71,7 @@ static void reader_namespace(const struct lock_reader *r, uint8_t number, struct
 {
 	char state[STATE_BYTES];
 
+	info->event.kind = LOCK_WAITS_METADATA;
 	if (!reader_state(r, number, state))
 		return;
 	if (!strcmp(state, USER_LOCK))
@@ -109,13 +110,15 @@ static bool link_is_own(const struct lock_reader *r, uint64_t link, size_t i, ui
 		there == context);
 }
 
+enum ticket_state { TICKET_RELEASED, TICKET_WAITS, TICKET_GRANTED };
+
 /*
- * Return whether the MDL_ticket of @context at @ticket, with these words, waits. What it is linked
- * to points back. A granted one is in a list of the context and, unless it is on the fast path, in
- * one of the lock; a waiting one only in the latter; and one that was released in none.
+ * Return the state of the MDL_ticket of @context at @ticket, which has these words. What it is
+ * linked to points back. A granted one is in a list of the context and, unless it is on the fast
+ * path, in one of the lock; a waiting one only in the latter; and one that was released in none.
  */
-static bool ticket_waits(const struct lock_reader *r, uint64_t ticket, uint64_t context,
-			 const uint64_t words[TICKET_WORDS])
+static enum ticket_state ticket_state(const struct lock_reader *r, uint64_t ticket,
+				      uint64_t context, const uint64_t words[TICKET_WORDS])
 {
 	uint64_t there, back = 0;
 	size_t context_at = 0;
@@ -127,10 +130,10 @@ static bool ticket_waits(const struct lock_reader *r, uint64_t ticket, uint64_t 
 		    (there != ticket && there != ticket + TICKET_LINK))
 			continue;
 		if (back || link_is_own(r, words[i], i, context, context_at * 8))
-			return false;
+			return TICKET_GRANTED;
 		back = words[i];
 	}
-	return back;
+	return back ? TICKET_WAITS : TICKET_RELEASED;
 }
 
 /*
@@ -141,23 +144,20 @@ static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t conte
 			  struct lock_info *info)
 {
 	uint64_t words[TICKET_WORDS];
+	size_t i = 0;
 
 	if (!lock_reader_bytes(r, ticket, words, sizeof(words)) ||
-	    !ticket_waits(r, ticket, context, words))
+	    ticket_state(r, ticket, context, words) != TICKET_WAITS)
 		return false;
-	for (size_t i = 0; i < TICKET_WORDS; i++) {
-		if (words[i] != context)
-			continue;
-		for (size_t j = 0; j < TICKET_WORDS; j++) {
-			if (j == i || words[j] == ticket || !reader_key(r, words[j], info))
-				continue;
-			r->context_at = i * 8;
-			r->lock_at = j * 8;
-			*lock = words[j];
-			return true;
-		}
-	}
-	return false;
+	while (i < TICKET_WORDS - 1 &&
+	       (words[i] != context || !reader_key(r, words[i + 1], info)))
+		i++;
+	if (i == TICKET_WORDS - 1)
+		return false;
+	r->context_at = i * 8;
+	r->lock_at = i * 8 + 8;
+	*lock = words[i + 1];
+	return true;
 }
 
 /*
@@ -213,6 +213,18 @@ static size_t reader_tickets(const struct lock_reader *r, uint64_t owner, size_t
 	return n;
 }
 
+/* Add the session of the MDL_ticket at @ticket, of @context, to the holders or the queue. */
+static void ticket_keep(const struct lock_reader *r, uint64_t ticket, uint64_t context,
+			uint64_t session, const uint64_t words[TICKET_WORDS],
+			struct lock_info *info)
+{
+	enum ticket_state state = ticket_state(r, ticket, context, words);
+
+	if (state != TICKET_RELEASED)
+		lock_reader_keep(r, session ? session : lock_reader_owner(r, context),
+				 state == TICKET_WAITS, false, info);
+}
+
 /* Add the sessions of the other tickets of @lock: its holders, and those that wait as well. */
 static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t own,
 			  struct lock_info *info)
@@ -225,8 +237,7 @@ static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t o
 			continue;
 		context = words[r->context_at / 8];
 		if (context != own || r->known)
-			lock_reader_keep(r, lock_reader_owner(r, context),
-					 ticket_waits(r, found[i], context, words), false, info);
+			ticket_keep(r, found[i], context, 0, words, info);
 	}
 }
 
@@ -256,8 +267,7 @@ static void search_session(void *arg, uint64_t session)
 	for (size_t i = 1; i < n; i++)
 		if (lock_reader_bytes(r, found[i], words, sizeof(words)) &&
 		    words[r->lock_at / 8] == search->lock)
-			lock_reader_keep(r, session, ticket_waits(r, found[i], context, words),
-					 false, search->info);
+			ticket_keep(r, found[i], context, session, words, search->info);
 }
 
 /*
@@ -313,22 +323,19 @@ int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session
 
 /*
  * Return the offset of the MDL_context in the THD at @session that the MDL_ticket at @ticket points
- * to, or 0. What else of the THD it points to, the head of a list, is in the context.
+ * to, or 0.
  */
 static size_t ticket_context(const struct lock_reader *r, uint64_t ticket, uint64_t session)
 {
 	uint64_t words[TICKET_WORDS];
-	size_t least = SESSION_WORDS * 8;
 	struct lock_info info;
 
 	if (!lock_reader_bytes(r, ticket, words, sizeof(words)))
 		return 0;
-	for (size_t i = 0; i < TICKET_WORDS; i++)
-		if (words[i] > session && words[i] - session < least)
-			least = words[i] - session;
-	for (size_t i = 0; i < TICKET_WORDS && least < SESSION_WORDS * 8; i++)
-		if (words[i] - session != least && reader_key(r, words[i], &info))
-			return least;
+	for (size_t i = 0; i < TICKET_WORDS - 1; i++)
+		if (words[i] > session && words[i] - session < SESSION_WORDS * 8 &&
+		    reader_key(r, words[i + 1], &info))
+			return words[i] - session;
 	return 0;
 }
 
