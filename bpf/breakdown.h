@@ -196,8 +196,7 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 	}
 	if (wanted) {
 		t->tid = s->tid;
-		/* The thread runs now, even if its wake-up was missed. */
-		breakdown_change(ctx, t, end_ns, BREAKDOWN_CPU);
+		breakdown_runs(ctx, t, end_ns);
 		/* An error leaves phases open. */
 		NO_UNROLL
 		for (int i = 0; i < PHASES; i++)
@@ -221,7 +220,7 @@ INLINE void breakdown_pause(void *ctx, const struct event_statement *s, __u64 no
 
 	if (!t || t->start_ns != s->start_ns)
 		return;
-	breakdown_change(ctx, t, now, BREAKDOWN_CPU);
+	breakdown_runs(ctx, t, now);
 	/* Until it continues, this marks it as the breakdown of @s. */
 	t->since_ns = t->start_ns;
 	breakdown_stop(t, tid);
@@ -252,7 +251,7 @@ INLINE void breakdown_exit(void *ctx, __u32 tid)
 		return;
 	number = t->head.owner;
 	if (t->start_ns && t->worker) {
-		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_CPU);
+		breakdown_runs(ctx, t, bpf_ktime_get_ns());
 		workers_add(t);
 	}
 	if (t->start_ns)

@@ -480,7 +480,8 @@ struct event_breakdown {
 	__u32 announced;		/* wait reported by the server: enum breakdown_part; or 0 */
 	__u32 used;			/* bits: members of ->use that are known */
 	__u64 leader;			/* key of map "workers", its leader's or its own; 0: none */
-	__u32 worker;			/* it is a parallel worker */
+	__u16 worker;			/* it is a parallel worker */
+	__u16 place;			/* see breakdown_add_wait() */
 	__u32 sorted;			/* sorts that have ended */
 	__u32 replication;		/* wait event of waits for standbys; 0: unknown */
 	__u32 event;			/* as in struct breakdown_wait, when the wait began */

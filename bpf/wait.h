@@ -362,25 +362,51 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 	send(ctx, &wait, sizeof(wait));
 }
 
-/* Add the wait of thread @t that ends at @now to those of the same kind. */
+/* Add @sleeps that lasted @ns to those of other kinds. */
+INLINE void breakdown_add_others(struct event_breakdown *t, __u32 sleeps, __u64 ns)
+{
+	struct breakdown_wait *others = &t->waits[BREAKDOWN_WAITS - 1];
+
+	others->call = BREAKDOWN_OTHERS;
+	others->sleeps += sleeps;
+	others->ns += ns;
+}
+
+/*
+ * Add the wait of thread @t that ends at @now to those of the same kind. If there are too many
+ * kinds, that with the least time goes to the others. The place is kept in memory: the verifier
+ * would follow each value of a register.
+ */
 INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 {
 	__u32 call = breakdown_call(t), event = t->part == BREAKDOWN_STOPPED ? 0 : t->event;
-	int i;
+	struct breakdown_wait *wait;
+	__u64 least_ns = ~0ull;
 
 	NO_UNROLL
-	for (i = 0; i < BREAKDOWN_WAITS - 1; i++)
-		if (!t->waits[i].sleeps ||
-		    (t->waits[i].call == call && t->waits[i].event == event))
+	for (int i = 0; i < BREAKDOWN_WAITS - 1; i++) {
+		wait = &t->waits[i];
+		if (wait->sleeps && wait->call == call && wait->event == event) {
+			t->place = i;
 			break;
-	/* The verifier does not keep the loop's bound. */
-	i &= BREAKDOWN_WAITS - 1;
-	t->waits[i].call = i == BREAKDOWN_WAITS - 1 ? BREAKDOWN_OTHERS : call;
-	t->waits[i].event = i == BREAKDOWN_WAITS - 1 ? 0 : event;
-	if (!t->waits[i].sleeps)
-		t->waits[i].part = t->part;
-	t->waits[i].sleeps++;
-	t->waits[i].ns += now - t->since_ns;
+		}
+		if (wait->ns < least_ns) {
+			least_ns = wait->ns;
+			t->place = i;
+		}
+	}
+	wait = &t->waits[t->place & (BREAKDOWN_WAITS - 1)];
+	if (wait->sleeps && (wait->call != call || wait->event != event)) {
+		breakdown_add_others(t, wait->sleeps, wait->ns);
+		wait->sleeps = 0;
+		wait->ns = 0;
+	}
+	if (!wait->sleeps)
+		wait->part = t->part;
+	wait->call = call;
+	wait->event = event;
+	wait->sleeps++;
+	wait->ns += now - t->since_ns;
 }
 
 /* Add the time since the last change to the current part. */
@@ -408,6 +434,21 @@ static __attribute__((noinline)) void breakdown_change(void *ctx, struct event_b
 		breakdown_add_wait(t, now);
 	breakdown_add_time(t, now);
 	t->part = part;
+}
+
+/*
+ * The same, of thread @t that runs its program: had it waited, then its wake-up was missed, and of
+ * which kind the wait was is not worth what the verifier makes of a loop in each program.
+ */
+static __attribute__((noinline)) void breakdown_runs(void *ctx, struct event_breakdown *t,
+						     __u64 now)
+{
+	if (VALUE(want_waits))
+		breakdown_count_wait(ctx, t, now);
+	else if (breakdown_is_waiting(t) && now > t->since_ns)
+		breakdown_add_others(t, 1, now - t->since_ns);
+	breakdown_add_time(t, now);
+	t->part = BREAKDOWN_CPU;
 }
 
 #endif

@@ -233,7 +233,7 @@ static void record_trim_waits(struct event_breakdown *record, uint64_t over, uin
 {
 	int kept = 0;
 
-	for (int i = 0; i < BREAKDOWN_WAITS && record->waits[i].sleeps; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS; i++) {
 		struct breakdown_wait wait = record->waits[i];
 		uint64_t less = over < wait.ns ? over : wait.ns;
 

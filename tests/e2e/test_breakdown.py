@@ -453,6 +453,43 @@ def test_file_system_of_a_process(postgres, traced):
     assert why["other"] + why["network"] < DELAY * 1e9, one
 
 
+def test_many_kinds_of_waits(postgres, traced):
+    """The longest one has its name, although it comes after more kinds than are kept."""
+    holder, admin = postgres.connect(), postgres.connect()
+    for text in ("create table last (i int)", "select pg_advisory_lock(7)", "begin", "lock table last"):
+        holder.execute(text)
+
+    def waits(event):
+        return admin.execute("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and wait_event = %s", [event]).fetchone()[0]
+
+    with SlowFs(os.path.join(postgres.dir, "slow")) as slow, postgres.connect() as connection:
+        thread = threading.Thread(target=connection.execute, args=(f"""do $$ begin
+            perform pg_read_file('{slow.folder}/file', -20, 10), pg_ls_dir('{slow.folder}'), pg_stat_file('{slow.folder}/file');
+            perform pg_sleep(0.02);
+            perform pg_advisory_lock(7);
+            copy pg_temp.lines from program 'sleep 0.03; echo 1';
+            copy (select repeat('x', 1000) from generate_series(1, 1000)) to program 'sleep 0.03; cat >/dev/null';
+            lock table last; end $$ /* kinds */""",))
+        connection.execute("create temp table lines (i int)")
+        thread.start()
+        wait_for(lambda: waits("advisory"), what="the first lock")
+        holder.execute("select pg_advisory_unlock(7)")
+        wait_for(lambda: waits("relation"), what="the last lock")
+        start = time.monotonic()
+        time.sleep(1)
+        least_ms = 1000 * (time.monotonic() - start)
+        holder.execute("commit")
+        thread.join()
+        one = only(ended(traced), "kinds")
+    holder.execute("drop table last")
+    waits_ms = {wait.get("event", wait["call"]): wait["total_ms"] for wait in one["waits"]}
+    longest = next(iter(waits_ms))
+    assert len(waits_ms) == 8 and waits_ms["others"] > 20 and longest == "Lock:relation" and waits_ms[longest] >= least_ms, one
+    why_ms = {part: ns / 1e6 for part, ns in why_ns(one).items()}
+    known = sum(why_ms[part] for part in PARTS - {"cpu", "runqueue", "throttled", "other"})
+    assert known - 0.01 < sum(waits_ms.values()) < known + why_ms["other"] + 0.01, one
+
+
 def test_fsync(tool):
     """Commits wait for the disk, as long as the server says that it synchronized its log."""
     with Cluster(name="durable", fsync="on", synchronous_commit="on", track_wal_io_timing="on", autovacuum="off",
