@@ -424,31 +424,36 @@ INLINE void breakdown_add_time(struct event_breakdown *t, __u64 now)
 	t->since_ns = now;
 }
 
-/* Account for the time of thread @t until @now; from then on it is in @part. */
-static __attribute__((noinline)) void breakdown_change(void *ctx, struct event_breakdown *t,
-						       __u64 now, __u32 part)
+/*
+ * Account for the time of thread @t until @now; from then on it is in @part. @kind: a wait that
+ * ends is counted with those of its kind, else with the others.
+ */
+INLINE void breakdown_turn(void *ctx, struct event_breakdown *t, __u64 now, __u32 part, int kind)
 {
 	if (VALUE(want_waits))
 		breakdown_count_wait(ctx, t, now);
-	else if (breakdown_is_waiting(t) && now > t->since_ns)
+	else if (breakdown_is_waiting(t) && now > t->since_ns && kind)
 		breakdown_add_wait(t, now);
+	else if (breakdown_is_waiting(t) && now > t->since_ns)
+		breakdown_add_others(t, 1, now - t->since_ns);
 	breakdown_add_time(t, now);
 	t->part = part;
 }
 
+static __attribute__((noinline)) void breakdown_change(void *ctx, struct event_breakdown *t,
+						       __u64 now, __u32 part)
+{
+	breakdown_turn(ctx, t, now, part, 1);
+}
+
 /*
- * The same, of thread @t that runs its program: had it waited, then its wake-up was missed, and of
- * which kind the wait was is not worth what the verifier makes of a loop in each program.
+ * Thread @t runs its program, even if its wake-up was missed. Of which kind such a wait was is not
+ * worth what the verifier makes of the loop over the kinds in the program of each probe.
  */
 static __attribute__((noinline)) void breakdown_runs(void *ctx, struct event_breakdown *t,
 						     __u64 now)
 {
-	if (VALUE(want_waits))
-		breakdown_count_wait(ctx, t, now);
-	else if (breakdown_is_waiting(t) && now > t->since_ns)
-		breakdown_add_others(t, 1, now - t->since_ns);
-	breakdown_add_time(t, now);
-	t->part = BREAKDOWN_CPU;
+	breakdown_turn(ctx, t, now, BREAKDOWN_CPU, 0);
 }
 
 #endif

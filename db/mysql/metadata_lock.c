@@ -138,26 +138,26 @@ static enum ticket_state ticket_state(const struct lock_reader *r, uint64_t tick
 
 /*
  * Return whether @ticket is the address of an MDL_ticket of @context that waits. Its lock goes to
- * *@lock, its name to @info.
+ * *@lock, its name to @info. In all releases (sql/mdl.h) a ticket points to its lock right behind
+ * its context; what its other words point to may be remains of what was in its memory before.
  */
 static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t context, uint64_t *lock,
 			  struct lock_info *info)
 {
 	uint64_t words[TICKET_WORDS];
-	size_t i = 0;
 
 	if (!lock_reader_bytes(r, ticket, words, sizeof(words)) ||
 	    ticket_state(r, ticket, context, words) != TICKET_WAITS)
 		return false;
-	while (i < TICKET_WORDS - 1 &&
-	       (words[i] != context || !reader_key(r, words[i + 1], info)))
-		i++;
-	if (i == TICKET_WORDS - 1)
-		return false;
-	r->context_at = i * 8;
-	r->lock_at = i * 8 + 8;
-	*lock = words[i + 1];
-	return true;
+	for (size_t i = 0; i < TICKET_WORDS - 1; i++) {
+		if (words[i] != context || !reader_key(r, words[i + 1], info))
+			continue;
+		r->context_at = i * 8;
+		r->lock_at = i * 8 + 8;
+		*lock = words[i + 1];
+		return true;
+	}
+	return false;
 }
 
 /*
@@ -213,16 +213,14 @@ static size_t reader_tickets(const struct lock_reader *r, uint64_t owner, size_t
 	return n;
 }
 
-/* Add the session of the MDL_ticket at @ticket, of @context, to the holders or the queue. */
-static void ticket_keep(const struct lock_reader *r, uint64_t ticket, uint64_t context,
-			uint64_t session, const uint64_t words[TICKET_WORDS],
-			struct lock_info *info)
+/* Add @session, which has the MDL_ticket at @ticket, to the holders or the queue. */
+static void ticket_keep(const struct lock_reader *r, uint64_t ticket, uint64_t session,
+			const uint64_t words[TICKET_WORDS], struct lock_info *info)
 {
-	enum ticket_state state = ticket_state(r, ticket, context, words);
+	enum ticket_state state = ticket_state(r, ticket, words[r->context_at / 8], words);
 
 	if (state != TICKET_RELEASED)
-		lock_reader_keep(r, session ? session : lock_reader_owner(r, context),
-				 state == TICKET_WAITS, false, info);
+		lock_reader_keep(r, session, state == TICKET_WAITS, false, info);
 }
 
 /* Add the sessions of the other tickets of @lock: its holders, and those that wait as well. */
@@ -237,7 +235,7 @@ static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t o
 			continue;
 		context = words[r->context_at / 8];
 		if (context != own || r->known)
-			ticket_keep(r, found[i], context, 0, words, info);
+			ticket_keep(r, found[i], lock_reader_owner(r, context), words, info);
 	}
 }
 
@@ -267,7 +265,7 @@ static void search_session(void *arg, uint64_t session)
 	for (size_t i = 1; i < n; i++)
 		if (lock_reader_bytes(r, found[i], words, sizeof(words)) &&
 		    words[r->lock_at / 8] == search->lock)
-			ticket_keep(r, found[i], context, session, words, search->info);
+			ticket_keep(r, found[i], session, words, search->info);
 }
 
 /*
