@@ -14,8 +14,9 @@
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
 #define AGAIN_NS	1000000000u	/* between two searches of a server that was not found */
-#define NAMES_US	50000u		/* in a second, to read names of wait events .. */
-#define NAMES_OWNER_US	20000u		/* .. and of that for those of one owner */
+#define NAMES_SHARE	20u		/* 1/20 of the time is to read names of wait events, .. */
+#define NAMES_OWNER_SHARE	50u	/* .. 1/50 those of one owner .. */
+#define NAMES_ADVANCE_NS	5000000000ull	/* .. so long ahead, if it was not used: 100 ms */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread ID is reused within this time */
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
@@ -344,27 +345,31 @@ static uint64_t enrich_detach_ns(const struct enrich *e, uint32_t target_id)
 	return paused_ns ? paused_ns : e->detach_ns;
 }
 
-/*
- * Return whether names may be read for @owner at @now_ns: in each second, a part of it for all, and
- * of that one for each owner.
- */
-static bool enrich_may_read(struct enrich *e, uint32_t owner, uint64_t now_ns)
+/* Return whether names may be read for @owner at @now_ns. */
+static bool enrich_may_read(const struct enrich *e, uint32_t owner, uint64_t now_ns)
 {
-	if (now_ns - e->names_ns > NS_PER_S) {
-		e->names_ns = now_ns;
-		e->names_us = 0;
-		memset(e->names_owner_us, 0, sizeof(e->names_owner_us));
-	}
-	return e->names_us <= NAMES_US && e->names_owner_us[owner % OWNERS] <= NAMES_OWNER_US;
+	uint64_t until_ns = now_ns + NAMES_ADVANCE_NS;
+
+	return e->names_ns < until_ns && e->names_owner_ns[owner % OWNERS] < until_ns;
+}
+
+/* Return the time used up if it was @used_ns and, from @begun_ns on, a @share of it is @ns. */
+static uint64_t enrich_charge(uint64_t used_ns, uint64_t begun_ns, unsigned int share, uint64_t ns)
+{
+	return (used_ns > begun_ns ? used_ns : begun_ns) + share * ns;
 }
 
 /* Charge the time since @begun_ns to @owner. */
 static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
 {
-	uint32_t us = (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun_ns) / 1000);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = now_ns - begun_ns;
+	uint64_t *owner_ns = &e->names_owner_ns[owner % OWNERS];
 
-	e->names_us += us;
-	e->names_owner_us[owner % OWNERS] += us;
+	*owner_ns = enrich_charge(*owner_ns, begun_ns, NAMES_OWNER_SHARE, ns);
+	e->names_ns = enrich_charge(e->names_ns, begun_ns, NAMES_SHARE, ns);
+	/* Others do not wait long for one whose memory is slow. */
+	if (e->names_ns > now_ns + NAMES_ADVANCE_NS)
+		e->names_ns = now_ns + NAMES_ADVANCE_NS;
 }
 
 /* Return what is known of the server of @key, of which @pid is a process; NULL: nothing. */

@@ -34,8 +34,8 @@ struct enrich {
 	struct breakdown_waits waits;
 	struct states states;		/* of struct ps_ops, for the names of wait events */
 	char event[BREAKDOWN_WAITS][WAIT_EVENT];	/* of the current statement */
-	uint64_t names_ns;		/* CLOCK_MONOTONIC: since then these were read for .. */
-	uint32_t names_us, names_owner_us[OWNERS];	/* .. so long */
+	uint64_t names_ns;		/* CLOCK_MONOTONIC: the time to read these is used .. */
+	uint64_t names_owner_ns[OWNERS];	/* .. up until then, for all and for each owner */
 	struct servers servers;
 	struct who who;			/* of the current event, if it differs from its session */
 	uint64_t text_dropped, why_dropped;
