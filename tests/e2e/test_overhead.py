@@ -21,7 +21,6 @@ from tool import FORCE, Stat, refused, run
 
 LIMIT = "0.1%/1"		# far below what a loop takes
 HEAD = "select 1"
-REMOVAL = 0.05		# seconds that it may take until the first probe is gone; 0.002 were seen
 
 
 def events(tool):
@@ -38,13 +37,13 @@ def ended(one):
 
 
 def load(server, until, ms=100):
-    """Run statements as fast as possible until the condition is true. Return [(when it began and ended, number)]."""
+    """Run statements as fast as possible until the condition is true. Return [(when that ended, how many, how many of them began with a probe)]."""
     parts, end = [], time.monotonic() + 60
     while not until():
         assert time.monotonic() < end, "no step was taken"
-        begin = time.time()
         said = server.do(f"pace {ms} 0")
-        parts.append((begin, time.time(), int(re.match(r"ran (\d+)", said[0])[1])))
+        ran, probed = re.match(r"ran (\d+) \d+ (\d+)$", said[0]).groups()
+        parts.append((time.time(), int(ran), int(probed)))
     return parts
 
 
@@ -95,13 +94,11 @@ def test_what_is_not_traced_is_counted(server, tool, args):
     (row,) = summary["lost_by_server"]
     assert row["server"]["path"] == server.path and row["start_without_end"] == summary["lost"]["start_without_end"]
     found = events(one)
-    # The step's time is when the removal of the probes begins. Statements are counted until the first of them is gone, no faster
-    # than before: without probes there are far more. Of another part, the first one was.
+    # The step's time is when the removal of the probes begins. Those of its part are counted until a probe is gone.
     step = ended(found[1])
-    before = [(n, n / (end - begin)) for begin, end, n in parts if end < step]
-    whole, rate = sum(n for n, _ in before), max(rate for _, rate in before)
-    doubtful = sum(min(n, rate * (step + REMOVAL - begin)) for begin, end, n in parts if begin < step + REMOVAL and end >= step)
-    assert whole > 1000 and whole + seen - 1 <= summary["statements"] <= whole + doubtful + seen, (parts, one.said())
+    whole, probed = sum(ran for end, ran, _ in parts if end < step), sum(probed for *_, probed in parts)
+    assert whole > 1000 and all(ran == probed for end, ran, probed in parts if end < step), parts
+    assert whole + seen - 1 <= summary["statements"] <= probed + seen, (parts, one.said())
     assert all(event["uid"] == os.geteuid() and event["server"]["path"] == server.path for event in found)
     assert all(event["limit_ms"] == 1 for event in found) and min(event["cost_ms"] for event in found[:2]) > 1
     assert found[1]["pause_ms"] == 3000
