@@ -163,14 +163,24 @@ static void sampled_send(struct sampler *s, const struct sampled *one, uint64_t 
 
 /*
  * Set *@at_ns to the CLOCK_MONOTONIC of @wall_ns, the server's time of what happened between @from
- * and @to, if it agrees with these; else to their middle. The clock may have been set meanwhile.
- * Return by how much it may be wrong.
+ * and @to. Return false if it does not agree with these, or is 0: the clock may have been set.
  */
+static bool sampler_agrees(const struct sampler *s, uint64_t wall_ns, uint64_t from, uint64_t to,
+			   uint64_t *at_ns)
+{
+	uint64_t at = wall_ns - (uint64_t)s->wall_ns;
+
+	if (!wall_ns || at + CLOCK_NS < from || at > to + CLOCK_NS)
+		return false;
+	*at_ns = at;
+	return true;
+}
+
+/* The same; without a time that agrees it is the middle. Return by how much it may be wrong. */
 static uint64_t sampler_time(const struct sampler *s, uint64_t wall_ns, uint64_t from, uint64_t to,
 			     uint64_t *at_ns)
 {
-	*at_ns = wall_ns - (uint64_t)s->wall_ns;
-	if (wall_ns && *at_ns + CLOCK_NS >= from && *at_ns <= to + CLOCK_NS)
+	if (sampler_agrees(s, wall_ns, from, to, at_ns))
 		return 0;
 	*at_ns = from + (to - from) / 2;
 	return (to - from + 1) / 2;
@@ -183,18 +193,20 @@ static void sampled_end(struct sampler *s, struct sampled *one, const struct sam
 	uint64_t to = clock_ns(CLOCK_MONOTONIC), end_ns, error_ns = 0;
 	bool same = next && next->key == one->key;
 
-	/* The next one began after it had ended. */
-	if (next && !same && next->begin_ns)
-		sampler_time(s, next->begin_ns, from, to, &to);
+	/* The next one began after it had ended, as did those between them that were not seen. */
+	if (next && !same) {
+		sampler_agrees(s, next->begin_ns, from, to, &to);
+		sampler_agrees(s, next->end_ns, from, to, &to);
+	}
 	from = from < one->start_ns ? one->start_ns : from;
 	before = before < one->start_ns ? one->start_ns : before;
 	to = to < from ? from : to;
 	/*
-	 * A server may have noted the end before it removes the text. If another statement has
-	 * ended meanwhile, the end is that one's.
+	 * A server may have noted the end before it removes the text. If another statement runs,
+	 * one that was not seen may have ended since the last sample: the end is that one's.
 	 */
-	if (!next || !next->end_ns || !(same || next->active) ||
-	    sampler_time(s, next->end_ns, before, to, &end_ns))
+	if (!next || !(same || next->active) ||
+	    !sampler_agrees(s, next->end_ns, before, same ? to : from, &end_ns))
 		error_ns = sampler_time(s, 0, from, to, &end_ns);
 	if (same)
 		one->query_id = next->query_id;

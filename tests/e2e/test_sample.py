@@ -2,6 +2,7 @@
 """--sample: statements from samples of the servers' memory, compared with the servers' own logs and with what clients measured."""
 
 import errno
+import itertools
 import json
 import os
 import re
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.alone
 
 INTERVAL = 10		# ms
 CLIENTS = 6
+PAUSES = 0, 0.02, 0.04	# of the clients between two statements, in turn
 BPF, PERF_EVENT_OPEN = (321, 298) if os.uname().machine == "x86_64" else (280, 241)
 LOGGED = re.compile(r"^(\d+) LOG:  duration: ([\d.]+) ms  (?:statement|execute [^:]*): (.*)$", re.M)
 
@@ -46,27 +48,27 @@ class Workers:
     """Threads that each run statements of some durations one after the other, and note what they measured."""
 
     def __init__(self, count, work):
-        self.took = []			# (text, ms)
+        self.calls = []			# (text, when it began, when the client had its answer: ms)
         self.threads = [threading.Thread(target=work, args=(i, self.note)) for i in range(count)]
 
     def note(self, text, execute):
-        begin = time.monotonic()
+        begin = time.monotonic() * 1000
         execute(text)
-        self.took.append((text, (time.monotonic() - begin) * 1000))
+        self.calls.append((text, begin, time.monotonic() * 1000))
 
     def run(self):
         for thread in self.threads:
             thread.start()
         for thread in self.threads:
             thread.join()
-        return dict(self.took)
+        return {text: end - begin for text, begin, end in self.calls}
 
 
 def agree(statements, logged, took, late):
     """
     Each statement of @logged (text, ms) that lasted twice the interval is there once, but for what it says itself at least as long as it was
-    logged, and nearly always as long; unless samples were @late, of which each can have missed one of each client. @took: what the clients
-    measured, if the server is idle before they have the answer.
+    logged, and nearly always as long; unless samples were @late, of which each can have missed one of each client. @took: after how many ms
+    the server was idle, at the latest.
     """
     found, near, missing = {}, 0, 0
     for one in statements:
@@ -80,7 +82,7 @@ def agree(statements, logged, took, late):
             continue
         (one,) = found.pop(text)
         wrong = one.get("duration_error_ms", 0)
-        assert ms - wrong - 0.5 <= one["duration_ms"] <= (took[text] if took else ms + 50) + wrong + 0.5, (one, ms)
+        assert ms - wrong - 0.5 <= one["duration_ms"] <= took[text] + wrong + 0.5, (one, ms, took[text])
         near += abs(one["duration_ms"] - ms) <= wrong + 1
     assert missing <= late * CLIENTS and near >= 0.8 * (len(long) - missing), (missing, near, len(long))
     return found
@@ -108,7 +110,7 @@ def compare(logging):
                     note(text, one.execute)
                 else:
                     note(text, lambda sql: one.execute(sql, prepare=True))
-                time.sleep(0.02 * (i % 3))
+                time.sleep(PAUSES[i % 3])
 
     before = logging.log_size()
     with sampled("-p", logging.pid) as tool:
@@ -128,15 +130,23 @@ def compare(logging):
 def maria_work(server):
     def work(i, note):
         with server.connect() as client:
-            for n, ms in enumerate([25, 130, 45, 300, 33, 3, 60, 28]):
+            for n, ms in enumerate([25, 130, 45, 300, 33, 3, 60, 28, 1]):
                 note(f"select sleep({ms / 1000}), '{i} {n}'", client.query)
-                time.sleep(0.02 * (i % 3))
+                time.sleep(PAUSES[i % 3])
     return work
+
+
+def idle_after(calls, logged):
+    """{text: ms} until the server was idle: it may be after the answer, but is before it has run the client's next statement."""
+    took = {text.split("'")[1]: ms for text, ms in logged}
+    order = sorted((text.split("'")[1].split(), text, begin, end) for text, begin, end in calls)
+    return {text: next_end - took[" ".join(next_key)] - begin for (key, text, begin, _), (next_key, _, _, next_end) in itertools.pairwise(order)
+            if key[0] == next_key[0]}
 
 
 @pytest.mark.parametrize("make", [Maria, Maria11, Mysql9])
 def test_maria(make):
-    """The same of MariaDB, whose ends are exact, and of MySQL, which has no end."""
+    """The same of MariaDB, whose ends are exact if the client pauses, and of MySQL, which has no end."""
     need_maria()
     server = make(long_query_time="0", slow_query_log="ON")
     server.init()
@@ -144,14 +154,17 @@ def test_maria(make):
         server.query("select 1")
         before = server.log_size()
         with sampled("-p", server.pid) as tool:
-            Workers(CLIENTS, maria_work(server)).run()
+            workers = Workers(CLIENTS, maria_work(server))
+            workers.run()
             assert tool.stop() == 0, tool.said()
         log = server.read_log(before)
     log = log.decode() if isinstance(log, bytes) else log
     logged = [(text, float(s) * 1000) for s, text in re.findall(r"Query_time: ([\d.]+)[^\n]*\n(?:[^\n]*\n)*?(select sleep\([^\n]*);\n", log)]
-    agree([one for one in tool.statements if one["query"].startswith("select sleep")], logged, None, tool.summary["lost"]["late_samples"])
+    agree([one for one in tool.statements if one["query"].startswith("select sleep")], logged, idle_after(workers.calls, logged),
+          tool.summary["lost"]["late_samples"])
     exact = sum("duration_error_ms" not in one for one in tool.statements)
-    assert exact == 0 if make is Mysql9 else exact >= len(tool.statements) * 0.8, tool.stdout
+    pauses = sum(PAUSES[int(re.search(r"'(\d+) ", one["query"])[1]) % 3] > 0 for one in tool.statements)
+    assert exact == 0 if make is Mysql9 else exact >= pauses * 0.8 > 10, tool.stdout
     assert {one["user"] for one in tool.statements} == {"root"} and all(one["connection_id"] for one in tool.statements)
 
 
@@ -265,8 +278,8 @@ def test_hostile_memory(logging, tmp_path):
                 assert other.stdout.readline() == b"ready\n"
                 def work(_, note):
                     with logging.connect() as one:
-                        for i in range(20):
-                            note(f"select pg_sleep(0.04), 'honest {i}'", one.execute)
+                        for i in range(10):	# longer than the host may be busy with something else
+                            note(f"select pg_sleep(0.15), 'honest {i}'", one.execute)
                             time.sleep(0.02)
 
                 with sampled("-p", f"{logging.pid},{other.pid}") as tool:
@@ -276,10 +289,10 @@ def test_hostile_memory(logging, tmp_path):
             finally:
                 other.kill()
         honest = [one for one in tool.statements if one["server"]["pid"] == logging.pid and "honest" in one.get("query", "")]
-        assert [one["query"] for one in honest] == [f"select pg_sleep(0.04), 'honest {i}'" for i in range(20)], tool.said()
+        assert [one["query"] for one in honest] == [f"select pg_sleep(0.15), 'honest {i}'" for i in range(10)], tool.said()
         for one in honest:
             wrong = one.get("duration_error_ms", 0)
-            assert 40 - wrong <= one["duration_ms"] <= took[one["query"]] + wrong + 0.5, one
+            assert 150 - wrong <= one["duration_ms"] <= took[one["query"]] + wrong + 0.5, one
         assert listed.returncode == 0, listed
 
 
@@ -316,9 +329,12 @@ def test_child_is_killed(logging):
         os.kill(child, 9)
         tool.wait_for(lambda t: "has ended" in t.stderr, what="the message")
         wait_for(lambda: children(tool.pid) and children(tool.pid) != [child], what="another child")
-        one.execute("select pg_sleep(0.1), 'after'")
-        time.sleep(0.05)
-        assert [s["query"] for s in tool.statements] == ["select pg_sleep(0.1), 'after'"], tool.said()
+
+        def seen():
+            one.execute("select pg_sleep(0.1), 'after'")
+            return tool.statements
+        wait_for(seen, what="its first statement")
+        assert {s["query"] for s in tool.statements} == {"select pg_sleep(0.1), 'after'"}, tool.said()
 
         def ended():
             for child in children(tool.pid):
