@@ -499,6 +499,17 @@ def test_size_and_ring(server, folder, capsys):
         assert [text for text in texts if text.startswith("SELECT")] == [line.rstrip() for line in shown]
 
 
+def sleeps(pid, seconds=0.02):
+    """Whether a process sleeps for this time: it has done what there was to do."""
+    def seen():
+        with open(f"/proc/{pid}/stat", encoding="ascii") as state, open(f"/proc/{pid}/schedstat", encoding="ascii") as scheduled:
+            return state.read().rsplit(") ")[1][0], scheduled.read()
+
+    before = seen()
+    time.sleep(seconds)
+    return before[0] == "S" and before == seen()
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("kept", [("--max-size", "1M"), ("--max-size", "4M"), ("--memory", "1M", "--after", "0.1")])
 def test_flood_of_another_user(tmp_path, kept):
@@ -512,7 +523,7 @@ def test_flood_of_another_user(tmp_path, kept):
             expected = 100
             for _ in range(150):	# in portions that its share of the buffer holds: how fast a recorder is depends on the host
                 expected += other.flood("repeat 4000", victim)
-                time.sleep(0.02)
+                wait_for(lambda: sleeps(record.pid), what="the recorder to have read them")
             if flight:
                 os.kill(record.pid, signal.SIGUSR2)
                 wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")
