@@ -193,7 +193,7 @@ def test_young_server(programs, server, aged, tool, words, age):
 
 
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
-@pytest.mark.parametrize("age", [56, 61])
+@pytest.mark.parametrize("age", [50, 61])
 def test_old_server(programs, server, aged, tool, words, age):
     """It is traced once it is a minute old."""
     path = programs / "bolt" / "mysqld"
@@ -217,7 +217,7 @@ def test_old_server_of_probes_that_are_named(programs, aged, tool, select):
     with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
         try:
             which = one.pid if select == "-p" else path
-            traced = tool(select, which, *PROBES, "-m", "0", "--json", attached=False, wrap=aged(one.pid, 56))
+            traced = tool(select, which, *PROBES, "-m", "0", "--json", attached=False, wrap=aged(one.pid, 50))
             traced.wait_for(lambda tool: any(YOUNG in line for line in described(tool, path)), what="the message")
             traced.wait_for(lambda tool: any("dbslower: tracing " in line for line in described(tool, path)), what="the server to be traced")
             one.stdin.write(b"\n")

@@ -353,7 +353,7 @@ def test_definers(server, tool):
                 thread = threading.Thread(target=works.query, args=["call take()"])
                 thread.start()
                 one = wait_for(lambda: next((one for one in sessions("-p", str(server.pid)) if one["connection_id"] == number and
-                                             one.get("query", "").startswith("update stock")), None), what="it to wait")
+                                             one.get("query", "").startswith("update stock") and one.get("wait")), None), what="it to wait")
                 time.sleep(0.2)
                 holds.query(end)
                 thread.join()
@@ -439,7 +439,7 @@ def test_locks_of_tables(server, tool):
         shown = TABLE_WAITS.format(number[client]) if waits else \
             f"select id from information_schema.processlist where state = 'User sleep' and id = {number[client]}"
         wait_for(lambda: admin.rows(shown), what=text)
-        time.sleep(0.2)		# it is read during the wait
+        time.sleep(0.5)		# it is read during the wait
 
     def ended():
         while started:
@@ -462,11 +462,11 @@ def test_locks_of_tables(server, tool):
         readers[0].query("unlock tables")
         thread.join()
         if server.__class__ is not Mysql9:
-            start(readers[0], "select sleep(0.3) from plain", False)
+            start(readers[0], "select sleep(1) from plain", False)
             start(waits, "update plain set n = 3 /* one */", True)
             ended()
-            start(readers[0], "select sleep(0.3) from plain", False)
-            start(readers[1], "select sleep(0.4) from plain", False)
+            start(readers[0], "select sleep(2) from plain", False)
+            start(readers[1], "select sleep(2) from plain", False)
             start(waits, "update shown set n = 3 /* two */", True)
             start(queues, "select n from plain /* behind */", True)
             ended()
@@ -498,7 +498,7 @@ def test_locks_of_tables(server, tool):
     assert {name: set(one) - ({wait} if name in queued else set()) for name, one in holders.items()} == {
         "one": {first}, "two": {first, second}, "behind": {first, second, (wait[0], True)}, "idle": {first},
         "queued": {first, (wait[0], True)}}, traced.said()
-    assert (holders["one"][first]["running"], holders["one"][first]["query"]) == (True, "select sleep(0.3) from plain"), traced.said()
+    assert (holders["one"][first]["running"], holders["one"][first]["query"]) == (True, "select sleep(1) from plain"), traced.said()
     assert not holders["idle"][first]["running"], traced.said()
 
 

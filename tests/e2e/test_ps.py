@@ -281,6 +281,9 @@ def test_prepared_transaction(tool):
 def test_ends_on_sigint_in_the_background(form):
     """A shell that is not interactive starts what has an & with SIGINT ignored."""
     need_root()
-    script = '"$@" >/dev/null & sleep 1; kill -INT $!; wait $!; echo $?'
+    script = """"$@" >/dev/null &
+        sleep 1
+        while grep -q 'SigIgn:.*[2367abef]$' /proc/$!/status; do sleep 0.1; done
+        kill -INT $!; wait $!; echo $?"""
     done = subprocess.run(["sh", "-c", script, "sh", DBSLOWER, *form], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() in ("0", "130"), done

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import wire
-from cluster import Cluster, server_bindir
+from cluster import Cluster, server_bindir, wait_for
 from requirements import need_root
 from statements import only, stopped, with_tag
 
@@ -115,7 +115,7 @@ def test_none_is_inherited(counting, tool):
 
 def test_column_and_threshold(counting, tool):
     """As a column; and a statement that is not shown leaves nothing behind."""
-    traced = tool("postgres", "50", "-o", "query_id,query", "-p", counting.pid)
+    traced = tool("postgres", "50", "-o", "query_id,ms,query", "-p", counting.pid)
     with counting.connect() as one:
         one.pgconn.exec_(b"select pg_sleep(0.06) as t_slow")
         one.pgconn.exec_(b"select 1 as t_fast")
@@ -123,7 +123,9 @@ def test_column_and_threshold(counting, tool):
         one.execute("select pg_sleep(%s) as t_slower", (0.07,))
     stopped(traced)
     judge = counted(counting)
-    assert [row.split()[0] for row in traced.stdout.splitlines()[-2:]] == [str(judge["t_slow"]), str(judge["t_slower"])], traced.said()
+    shown = [row.split(None, 2) for row in traced.stdout.splitlines()[2:]]
+    assert all(float(ms) >= 50 for _, ms, _ in shown), traced.said()
+    assert [number for number, _, text in shown if " t_slow" in text] == [str(judge["t_slow"]), str(judge["t_slower"])], traced.said()
 
 
 def test_unknown_of_the_dead(counting, tool):
@@ -131,6 +133,8 @@ def test_unknown_of_the_dead(counting, tool):
     one = counting.connect()
     one.pgconn.exec_(b"select 1 as t_before")
     one.pgconn.send_query(b"select pg_sleep(60) as t_dies")
+    one.pgconn.flush()
+    wait_for(lambda: counting.psql("select 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout, what="it to sleep")
     counting.psql("select pg_terminate_backend(pid) from pg_stat_activity where query like 'select pg_sleep(60)%'")
     one.close()
     counting.settle()

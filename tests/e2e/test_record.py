@@ -94,7 +94,7 @@ def workload(server):
         thread = threading.Thread(target=waiter.execute, args=("update account set balance = 2 where id = 1",))
         thread.start()
         server.wait_blocked(waiter.info.backend_pid)
-        time.sleep(0.05)
+        time.sleep(0.3)		# each of the tools reads who waits for whom
         holder.execute("commit")
         thread.join()
         waiter.execute("delete from account where id > 990")
@@ -117,7 +117,7 @@ def maria_workload(server):
         one.query("update t set v = 5 where id = 1")
         thread = threading.Thread(target=other.query, args=("update t set v = 6 where id = 1",))
         thread.start()
-        time.sleep(0.3)
+        time.sleep(0.6)
         one.query("commit")
         thread.join()
         for client in (one, other):
@@ -442,7 +442,7 @@ def pgbench(server, *args):
 
 
 def test_killed(server, folder, record_property):
-    """What ended two seconds before SIGKILL is in the file, one on a host without load; a live tool is the judge."""
+    """What ended two seconds before SIGKILL is in the file, unless the recorder had no CPU; a live tool is the judge."""
     path = os.path.join(folder, "killed.rec")
     load = pgbench(server, "-T", "300", "-R", "2000")
     try:
@@ -452,14 +452,16 @@ def test_killed(server, folder, record_property):
             with Record(path, "-m", "0", "-p", server.pid) as record, Slow("--json", "-m", "0", "-p", server.pid) as live:
                 begun = time.time_ns()
                 time.sleep(random.uniform(0.2, 3.5))
+                with open(f"/proc/{record.pid}/schedstat", encoding="ascii") as f:
+                    delayed = int(f.read().split()[1])	# it waited for a CPU for so long
                 record.kill()
                 killed = time.time_ns()
                 assert live.stop() == 0, live.said()
-                expected = sum(begun < end_of(one) < killed - 2_000_000_000 for one in live.statements)
+                expected = sum(begun < end_of(one) < killed - 2_000_000_000 - delayed for one in live.statements)
             with open(path, "rb") as f:
                 data = f.read()
             if len(data) < 64:		# not even the start
-                assert killed - begun < 10 ** 9
+                assert killed - begun < 10 ** 9 + delayed
                 continue
             found = recording.Recording(data)
             statements = [one for one in found.events(check=False) if one["type"] == "statement"]
@@ -608,25 +610,32 @@ def test_flight_recorder(server, folder):
         (first,) = files()
         assert re.fullmatch(r"a-\d{4}-\d\d-\d\dT\d{6}\.\d{3}Z\.rec", first)
         assert stat.S_IMODE(os.stat(os.path.join(place, first)).st_mode) == 0o600
-        assert re.search(r"statement of 2\.", record.err.text) and texts(first)[-2:] == ["select pg_sleep(2.1)", "select 'after'"]
+        # At its end, or before: once a second it is looked for what has not ended.
+        assert re.search(r"statement (of|running for) [2-9]\.", record.err.text) and texts(first)[-2:] == ["select pg_sleep(2.1)", "select 'after'"]
         assert "select 'before'" in texts(first)
-        time.sleep(-time.monotonic() % 1)	# they are counted by seconds of CLOCK_MONOTONIC
-        for _ in range(3):
-            with contextlib.suppress(Exception):
-                other.execute("select 1/0")
+        def failed():	# they are counted by seconds of CLOCK_MONOTONIC
+            time.sleep(-time.monotonic() % 1)
+            for _ in range(3):
+                with contextlib.suppress(Exception):
+                    other.execute("select 1/0")
+            return b": errors" in b"".join(record.err.lines)
+
+        wait_for(failed, 60, "three errors in a second")
         said(record, "lock waits", 2)
-        assert ": errors" in record.err.text and texts(files()[1])[:3] == ["select 1/0"] * 3
+        assert texts(files()[1])[:3] == ["select 1/0"] * 3
         one.execute("begin")
         one.execute("lock table account")
         thread = threading.Thread(target=other.execute, args=("select count(*) from account",))
+        begun = time.monotonic()
         thread.start()
         server.wait_blocked(other.info.backend_pid)
         time.sleep(0.4)
         one.execute("rollback")
         thread.join()
+        took = time.monotonic() - begun
         said(record, "lock waits", 3)
-        # At its end, or before: once a second it is looked for what has not ended.
-        assert re.search(r"lock wait(ed for| of) 0\.\d+ s", record.err.text) and len(files()) == 3
+        waited = float(re.search(r"lock wait(?:ed for| of) (\d+\.\d+) s", record.err.text)[1])
+        assert 0.3 <= waited <= took + 0.05 and len(files()) == 3, took
 
         def asked():
             os.kill(record.pid, signal.SIGUSR2)
@@ -694,7 +703,9 @@ def test_flight_recorder_refuses(tmp_path):
 def test_time_of_a_flight_recorder(server, folder):
     """The time of a file begins with its first event, not with the start of the recorder; --since and stat count from there."""
     with Record(os.path.join(folder, "late-%t.rec"), "-m", "0", "-p", server.pid, "--memory", "1M", "--after", "1") as record:
-        assert pgbench(server, "-t", "30000").wait(100) == 0	# more than the memory has room for
+        for _ in range(10):	# more than the memory has room for; each less than the buffer has
+            assert pgbench(server, "-t", "3000").wait(100) == 0
+            wait_for(lambda: sleeps(record.pid), what="the recorder to have read them")
         server.psql("select 'the last one'")
         os.kill(record.pid, signal.SIGUSR2)
         wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")
