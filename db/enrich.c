@@ -353,7 +353,7 @@ static bool enrich_may_read(const struct enrich *e, uint32_t owner, uint64_t now
 	return e->names_ns < until_ns && e->names_owner_ns[owner % OWNERS] < until_ns;
 }
 
-/* Return the time used up if it was @used_ns and, from @begun_ns on, a @share of it is @ns. */
+/* Return until when the time is used if it was until @used_ns and @ns from @begun_ns on were. */
 static uint64_t enrich_charge(uint64_t used_ns, uint64_t begun_ns, unsigned int share, uint64_t ns)
 {
 	return (used_ns > begun_ns ? used_ns : begun_ns) + share * ns;
@@ -367,9 +367,9 @@ static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
 
 	*owner_ns = enrich_charge(*owner_ns, begun_ns, NAMES_OWNER_SHARE, ns);
 	e->names_ns = enrich_charge(e->names_ns, begun_ns, NAMES_SHARE, ns);
-	/* Others do not wait long for one whose memory is slow. */
-	if (e->names_ns > now_ns + NAMES_ADVANCE_NS)
-		e->names_ns = now_ns + NAMES_ADVANCE_NS;
+	/* Others wait for at most a second for one whose memory is slow. */
+	if (e->names_ns > now_ns + NAMES_ADVANCE_NS + NS_PER_S)
+		e->names_ns = now_ns + NAMES_ADVANCE_NS + NS_PER_S;
 }
 
 /* Return what is known of the server of @key, of which @pid is a process; NULL: nothing. */

@@ -22,7 +22,7 @@ import pytest
 import backends
 import system_calls
 import wire
-from cluster import Cluster, children, has_left_cpu, state as process_state, wait_for
+from cluster import Cluster, children, has_left_cpu, scheduled, sleeps, state as process_state, wait_for
 from containers import disk_of, little_cpu, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
 from fetched import CannotBeHad
@@ -80,12 +80,6 @@ def no_types(traced):
 @pytest.fixture(params=[(), NO_TYPES], ids=["types", "no-types"])
 def traced(request, postgres, tool):
     return way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--use", wrap=request.param))
-
-
-def scheduled(pid):
-    """The nanoseconds that the kernel counted on a CPU, and waiting for one."""
-    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
-        return [int(word) for word in f.read().split()[:2]]
 
 
 def late(why, part):
@@ -827,12 +821,8 @@ def state(server, words):
 def is_stuck(server):
     """Whether it waits for a client that does not read; it says so before each write, too, but runs between them."""
     with server.connect() as client:
-        found = client.rows("select tid from information_schema.processlist where state = 'Writing to net'")
-        if not found or not has_left_cpu(int(found[0][0])):
-            return False
-        before = scheduled(int(found[0][0]))
-        time.sleep(0.03)
-        return scheduled(int(found[0][0])) == before and has_left_cpu(int(found[0][0]))
+        thread = client.rows("select tid from information_schema.processlist where state = 'Writing to net'")
+        return thread and sleeps(int(thread[0][0]))
 
 
 @pytest.mark.parametrize("hold, wait, words", [

@@ -26,7 +26,7 @@ import intruder
 import recording
 from backends import Backends
 from backends import build as build_backends
-from cluster import Cluster, wait_for
+from cluster import Cluster, scheduled, sleeps, wait_for
 from intruder import Intruder
 from mariadb import Maria
 from mariadb_client import ServerError
@@ -452,8 +452,7 @@ def test_killed(server, folder, record_property):
             with Record(path, "-m", "0", "-p", server.pid) as record, Slow("--json", "-m", "0", "-p", server.pid) as live:
                 begun = time.time_ns()
                 time.sleep(random.uniform(0.2, 3.5))
-                with open(f"/proc/{record.pid}/schedstat", encoding="ascii") as f:
-                    delayed = int(f.read().split()[1])	# it waited for a CPU for so long
+                delayed = scheduled(record.pid)[1]	# it waited for a CPU for so long
                 record.kill()
                 killed = time.time_ns()
                 assert live.stop() == 0, live.said()
@@ -499,17 +498,6 @@ def test_size_and_ring(server, folder, capsys):
         assert "select 'the last one'" in done.stdout.splitlines()[-1]
         texts = [one["query"].rstrip() for one in blocks.events(check=False) if one["type"] == "statement"]
         assert [text for text in texts if text.startswith("SELECT")] == [line.rstrip() for line in shown]
-
-
-def sleeps(pid, seconds=0.02):
-    """Whether a process sleeps for this time: it has done what there was to do."""
-    def seen():
-        with open(f"/proc/{pid}/stat", encoding="ascii") as state, open(f"/proc/{pid}/schedstat", encoding="ascii") as scheduled:
-            return state.read().rsplit(") ")[1][0], scheduled.read()
-
-    before = seen()
-    time.sleep(seconds)
-    return before[0] == "S" and before == seen()
 
 
 @pytest.mark.alone

@@ -345,6 +345,21 @@ def has_left_cpu(pid):
         return not f.read().startswith("running")
 
 
+def scheduled(pid):
+    """The nanoseconds that the kernel counted of a process or thread on a CPU, and waiting for one."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+        return [int(word) for word in f.read().split()[:2]]
+
+
+def sleeps(pid):
+    """Whether it sleeps for a while: it has done what there was to do."""
+    if not has_left_cpu(pid):
+        return False
+    before = scheduled(pid)
+    time.sleep(0.03)
+    return scheduled(pid) == before and has_left_cpu(pid)
+
+
 def title(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
