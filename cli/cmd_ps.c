@@ -231,10 +231,9 @@ static void cmd_ps_stalled(struct cmd_ps *cmd)
 		const struct helper_user *user = &shared->users[i];
 
 		if (user->stalled)
-			output_printf(&cmd->err, "dbslower: process %u: its memory cannot be read "
-				      "within %d ms; it and %zu other processes of servers of user "
-				      "ID %u are left out\n", user->pid, HELPER_MS,
-				      user->left_out, user->uid);
+			output_printf(&cmd->err, "dbslower: process %u: its memory does not "
+				      "answer; it and %zu other processes of servers of user ID %u "
+				      "are left out\n", user->pid, user->left_out, user->uid);
 	}
 }
 

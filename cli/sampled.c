@@ -41,8 +41,8 @@ static void sampled_stalled(void *arg, uint32_t pid, uint32_t uid)
 {
 	struct loop *loop = arg;
 
-	output_printf(&loop->err, "dbslower: process %u: its memory cannot be read within %d ms; "
-		      "the servers of user ID %u are left out for a while\n", pid, HELPER_MS, uid);
+	output_printf(&loop->err, "dbslower: process %u: its memory does not answer; the servers "
+		      "of user ID %u are left out for a while\n", pid, uid);
 	output_flush(&loop->err);
 }
 

@@ -18,7 +18,6 @@
 #include "host/clock.h"
 #include "host/process.h"
 
-#define HELPER_TOTAL_MS	1000		/* as HELPER_MS, with pauses, in one process */
 #define LOOK_MS		20		/* between looks at a child that is silent */
 #define REAP_MS		20		/* in which a killed child ends, unless it cannot */
 #define RETRY_NS	10000000000u	/* until a user's processes are read again, .. */
@@ -89,6 +88,25 @@ static bool child_times(pid_t child, uint64_t *ns)
 }
 
 /*
+ * Return for how long the child may wait at once, in ns. The second time that is long, as the lock
+ * of the memory may be held by a thread that gets no CPU; it is less the more users are left out.
+ */
+static uint64_t helper_wait_ns(const struct helper_shared *shared)
+{
+	uint64_t ms = HELPER_MS, stalled = 0;
+
+	for (size_t i = 0; i < shared->nusers; i++) {
+		const struct helper_user *user = &shared->users[i];
+
+		stalled += user->stalled;
+		if (user->uid == shared->uid && user->stalls == 1)
+			ms = HELPER_TOTAL_MS;
+	}
+	ms /= 1 + stalled;
+	return (ms > HELPER_MS ? ms : HELPER_MS) * NS_PER_MS;
+}
+
+/*
  * Return whether the child has waited for as long as is permitted while it read a process, at once
  * or in all. That it waits for a CPU does not count: the kernel tells how long when it has got one.
  */
@@ -113,7 +131,7 @@ static bool helper_waits(struct helper *helper)
 		helper->seen_run_ns = ns;
 		helper->seen_ns = now_ns;
 	}
-	if ((now_ns - helper->seen_ns < HELPER_MS * NS_PER_MS &&
+	if ((now_ns - helper->seen_ns < helper_wait_ns(shared) &&
 	     now_ns - ns - helper->begin_ns < HELPER_TOTAL_MS * NS_PER_MS) ||
 	    child_runs(helper->child))
 		return false;
@@ -134,10 +152,30 @@ static bool helper_reap(pid_t child)
 	return false;
 }
 
+/* Return for how long a user is left out after @stalls stalls and one more, in ns. */
+static uint64_t left_out_ns(unsigned int stalls)
+{
+	return (RETRY_NS << stalls) / 2;
+}
+
+/* Note that process @pid of @user has stalled, and the child has @ended or still waits. */
+static void user_stalls(struct helper_user *user, uint32_t pid, bool ended)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), since_ns = now_ns - user->until_ns;
+
+	/* To have answered for as long as it was left out makes up for a stall. */
+	while (user->stalls > 2 && now_ns > user->until_ns &&
+	       since_ns > left_out_ns(user->stalls - 1))
+		since_ns -= left_out_ns(--user->stalls);
+	user->pid = pid;
+	user->stalled = !ended || user->stalls;
+	user->until_ns = ended ? now_ns + left_out_ns(user->stalls) : UINT64_MAX;
+	user->stalls += user->stalls < RETRIES;
+}
+
 int helper_watch(struct helper *helper, uint32_t *pid)
 {
 	struct helper_shared *shared = helper->shared;
-	struct helper_user *user;
 	bool ended;
 
 	if (!helper->child || !helper_waits(helper))
@@ -148,13 +186,7 @@ int helper_watch(struct helper *helper, uint32_t *pid)
 	ended = helper_reap(helper->child);
 	helper->child = 0;
 	helper->stuck += !ended;
-	user = helper_user(shared, shared->uid);
-	user->pid = *pid;
-	/* The first time it may be the host that is busy, with whoever has a lock of the memory. */
-	user->stalled = !ended || user->stalls;
-	user->until_ns = ended ? clock_ns(CLOCK_MONOTONIC) + (RETRY_NS << user->stalls) / 2 :
-				 UINT64_MAX;
-	user->stalls += user->stalls < RETRIES;
+	user_stalls(helper_user(shared, shared->uid), *pid, ended);
 	return -ETIMEDOUT;
 }
 

@@ -7,8 +7,9 @@
 
 /*
  * The child process that reads. To read a page of another process can take for ever: it may be of a
- * file system that a user serves, and does not. A child that waits for HELPER_MS is killed, and the
- * processes of the user whose process it read are left out for a while.
+ * file system that a user serves, and does not. A child that waits for HELPER_MS is killed, and
+ * another one reads that process once more; if that waits for HELPER_TOTAL_MS, the processes of the
+ * user whose process it read are left out for a while.
  */
 #ifndef DB_SAMPLE_HELPER_H
 #define DB_SAMPLE_HELPER_H
@@ -21,6 +22,7 @@
 #include "loader/error.h"
 
 #define HELPER_MS	100
+#define HELPER_TOTAL_MS	1000	/* the same, with pauses, in one process; at once the second time */
 #define HELPER_USERS	4096
 
 /* A user whose processes are read: none of them displaces those of another one. */

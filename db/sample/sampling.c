@@ -248,7 +248,7 @@ static void sampling_restart(struct sampling *s, int err, uint32_t pid)
 
 	helper_stop(&s->helper);
 	if (err == -ETIMEDOUT) {
-		s->late += HELPER_MS * NS_PER_MS / s->config.interval_ns;
+		s->late += (now_ns - s->helper.seen_ns) / s->config.interval_ns;
 		sampling_stalled(s, pid);
 	} else {
 		error_set(&error, ERROR_READER, err, NULL, NULL);

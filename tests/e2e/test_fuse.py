@@ -122,7 +122,7 @@ def build_stalled():
 
 
 @contextlib.contextmanager
-def unserved(stalled):
+def unserved(stalled, layer="plain"):
     """A server of USER, a page of whose memory is not served. Yields its PID."""
     need_root()
     (stalled / "launch.c").write_text(STALLED % stalled)
@@ -130,7 +130,7 @@ def unserved(stalled):
     with open(stalled / "launch", "ab") as f:
         f.write(bytes(1 << 22))	# its end is not read when it is run
     reveal(str(stalled / "launch"))
-    with StallFs(stalled, stalled / "launch", "launch", "fusermount", "plain") as fs:
+    with StallFs(stalled, stalled / "launch", "launch", "fusermount", layer) as fs:
         fs.runs("postgres")
         wait_for(lambda: children(fs.pid), what="its backend")
         yield fs.pid
@@ -146,9 +146,17 @@ def test_sessions_without_an_answer(stalled, postgres):
         again = run("ps", "-i", "0.1", "-n", "5", timeout=30)
     for listed, n in ((done, 1), (again, 5)):
         assert listed.returncode == 0 and listed.stdout.count("select 'this one'") == n, listed
-        assert re.fullmatch((rf"dbslower: process {pid}: its memory cannot be read within 100 ms; it and \d+ other processes of "
+        assert re.fullmatch((rf"dbslower: process {pid}: its memory does not answer; it and \d+ other processes of "
                              r"servers of user ID 1001 are left out\n") * n, listed.stderr), listed.stderr
     assert took < 3, took
+
+
+def test_sessions_with_a_late_answer(stalled):
+    """Of a process that answers after 0.3 s, none are left out."""
+    with unserved(stalled, "slow") as pid:
+        done = run("ps", "--json", "-p", pid, timeout=30)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert '"type":"session"' in done.stdout
 
 
 def test_samples_without_an_answer(stalled, postgres):
@@ -162,7 +170,7 @@ def test_samples_without_an_answer(stalled, postgres):
             assert tool.stop() == 0, tool.said()
             assert time.monotonic() - begin < 3
     said = [line for line in tool.stderr.splitlines() if "left out" in line]
-    assert said == [f"dbslower: process {pid}: its memory cannot be read within 100 ms; the servers of user ID 1001 are left out for a while"]
+    assert said == [f"dbslower: process {pid}: its memory does not answer; the servers of user ID 1001 are left out for a while"]
     assert [s["query"] for s in tool.statements] == [f"select pg_sleep(0.25), 'this one {i}'" for i in range(10)], tool.said()
 
 
