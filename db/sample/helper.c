@@ -18,6 +18,7 @@
 #include "host/clock.h"
 #include "host/process.h"
 
+#define HELPER_TOTAL_MS	1000		/* as HELPER_MS, with pauses, in one process */
 #define LOOK_MS		20		/* between looks at a child that is silent */
 #define REAP_MS		20		/* in which a killed child ends, unless it cannot */
 #define RETRY_NS	10000000000u	/* until a user's processes are read again, .. */
@@ -87,11 +88,8 @@ static bool child_times(pid_t child, uint64_t *ns)
 	return *second == ' ';
 }
 
-/*
- * Return for how long the child may wait at once, in ns. The second time that is long, as the lock
- * of the memory may be held by a thread that gets no CPU; it is less the more users are left out.
- */
-static uint64_t helper_wait_ns(const struct helper_shared *shared)
+/* The second time it is long, as a thread that gets no CPU may hold the lock of the memory. */
+uint64_t helper_wait_ns(const struct helper_shared *shared)
 {
 	uint64_t ms = HELPER_MS, stalled = 0;
 
@@ -158,10 +156,9 @@ static uint64_t left_out_ns(unsigned int stalls)
 	return (RETRY_NS << stalls) / 2;
 }
 
-/* Note that process @pid of @user has stalled, and the child has @ended or still waits. */
-static void user_stalls(struct helper_user *user, uint32_t pid, bool ended)
+void helper_user_stalls(struct helper_user *user, uint32_t pid, bool ended, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), since_ns = now_ns - user->until_ns;
+	uint64_t since_ns = now_ns - user->until_ns;
 
 	/* To have answered for as long as it was left out makes up for a stall. */
 	while (user->stalls > 2 && now_ns > user->until_ns &&
@@ -186,7 +183,8 @@ int helper_watch(struct helper *helper, uint32_t *pid)
 	ended = helper_reap(helper->child);
 	helper->child = 0;
 	helper->stuck += !ended;
-	user_stalls(helper_user(shared, shared->uid), *pid, ended);
+	helper_user_stalls(helper_user(shared, shared->uid), *pid, ended,
+			   clock_ns(CLOCK_MONOTONIC));
 	return -ETIMEDOUT;
 }
 

@@ -8,8 +8,8 @@
 /*
  * The child process that reads. To read a page of another process can take for ever: it may be of a
  * file system that a user serves, and does not. A child that waits for HELPER_MS is killed, and
- * another one reads that process once more; if that waits for HELPER_TOTAL_MS, the processes of the
- * user whose process it read are left out for a while.
+ * another one reads that process once more; if that waits for a second, the processes of the user
+ * whose process it read are left out for a while.
  */
 #ifndef DB_SAMPLE_HELPER_H
 #define DB_SAMPLE_HELPER_H
@@ -22,7 +22,6 @@
 #include "loader/error.h"
 
 #define HELPER_MS	100
-#define HELPER_TOTAL_MS	1000	/* the same, with pauses, in one process; at once the second time */
 #define HELPER_USERS	4096
 
 /* A user whose processes are read: none of them displaces those of another one. */
@@ -88,6 +87,19 @@ int helper_receive(struct helper *helper, void *data, size_t size, uint32_t *pid
 
 /* The same of an error, which has no log. */
 int helper_error(struct helper *helper, struct error *error, uint32_t *pid);
+
+/*
+ * Return for how long the child may wait at once for a process of ->uid, in ns: HELPER_MS, but the
+ * second time up to a second, which is less the more users are left out.
+ */
+uint64_t helper_wait_ns(const struct helper_shared *shared);
+
+/*
+ * Note that process @pid of @user has stalled at @now_ns, CLOCK_MONOTONIC, and that the child has
+ * @ended, or still waits: leave the user out, but for the first time; each time for twice as long,
+ * unless he has answered for as long in between.
+ */
+void helper_user_stalls(struct helper_user *user, uint32_t pid, bool ended, uint64_t now_ns);
 
 /* Return the user that is left out as process @pid did not answer, or (uint32_t)-1. */
 uint32_t helper_uid_of(const struct helper *helper, uint32_t pid);
