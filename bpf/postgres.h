@@ -286,9 +286,10 @@ INLINE __u32 postgres_outcome(const struct event_transaction *t)
 
 /*
  * Add @session's statement to its transaction. After a failure, only a statement that ends the
- * transaction, or the part that failed (ROLLBACK TO), completes.
+ * transaction, or the part that failed (ROLLBACK TO), completes. Not inline: the verifier would
+ * follow what the caller does once for each combination of flags.
  */
-INLINE void postgres_transaction_add(struct session *session, int open)
+static __attribute__((noinline)) void postgres_transaction_add(struct session *session, int open)
 {
 	struct event_transaction *t = session_transaction(session);
 	const struct event_statement *s = &session->s;

@@ -38,9 +38,9 @@ int main(void)
 
 
 def verified(traced):
-    """{name of a program: instructions} of a tool."""
+    """{name: instructions} of a tool's programs, the most of those of one name."""
     numbers = wait_for(lambda: bpf_objects.objects(traced.pid)["programs"], what="programs")
-    found = dict(map(bpf_objects.verified, numbers))
+    found = dict(sorted(map(bpf_objects.verified, numbers)))
     if not all(found.values()):
         pytest.skip("the kernel tells it from Linux 5.16 on")
     print(found)
