@@ -44,7 +44,7 @@ enum event_type {
 /* .. and about the session, see session_phase(); not for users of the record */
 #define SESSION_OPEN		0x200	/* a statement is running, or has completed but not ended */
 #define SESSION_JOINED		0x400	/* its statement began before the session's first hit */
-#define SESSION_REPLICATION	0x800	/* a walsender: replication commands are not statements */
+#define SESSION_INTERNAL	0x800	/* not a client's: its transactions are not followed */
 #define SESSION_LATE		0x1000	/* texts are read at the end of statements */
 #define SESSION_TEXT		0x2000	/* the command is a text, not a prepared statement */
 #define SESSION_ADDED		0x4000	/* added by user space while its statement was running */
@@ -108,7 +108,7 @@ struct event_statement {
  *					another one follows, it runs since then
  *
  * A simple query that has completed is still running: it ends when its session becomes idle, the
- * commit included. SESSION_REPLICATION and SESSION_JOINED say more about the statement itself.
+ * commit included. SESSION_JOINED says more about the statement itself.
  */
 enum session_phase {
 	SESSION_IDLE,
@@ -153,13 +153,24 @@ struct event_session {
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
 };
 
+/* What a session serves. */
+enum event_backend {
+	BACKEND_CLIENT,		/* also those of engines whose sessions are all clients' */
+	BACKEND_WALSENDER,
+	BACKEND_WORKER,		/* a background worker */
+	BACKEND_AUTOVACUUM,
+};
+
 /*
- * The client of a session, read from the server's memory, as a short connection ends before user
- * space could look it up. Each "" if it could not be read, cut if longer.
+ * Who a session is, read from the server's memory, as a short connection ends before user space
+ * could look it up. Each "" if it could not be read, cut if longer.
  */
 struct event_identity {
 	struct event_session session;
+	__u32 backend;			/* enum event_backend */
+	__u32 database_id, user_id;	/* of one that serves no client: as in the catalog; 0 */
 	char user[64], database[64], host[64], port[8];
+	char type[44];			/* of a background worker */
 };
 
 /*
@@ -240,7 +251,8 @@ struct session {
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
 	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
 	__u32 engine_number;	/* of its server's engine, for struct stat_key */
-	__u32 thread;		/* with ->object: the kernel's ID of its statement's thread */
+	/* With ->object: the kernel's ID of its statement's thread; else: it serves no client */
+	__u32 thread;
 	struct event_statement s;
 	char text[];	/* text_size bytes */
 };
@@ -624,9 +636,9 @@ struct wanted_server {
 
 _Static_assert(sizeof(struct event_statement) == 104, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
-_Static_assert(sizeof(struct event_identity) == 224, "no padding");
+_Static_assert(sizeof(struct event_identity) == 280, "no padding");
 _Static_assert(sizeof(struct event_application) == 104, "no padding");
-_Static_assert(sizeof(struct event_transaction) == 368, "no padding");
+_Static_assert(sizeof(struct event_transaction) == 424, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

@@ -21,12 +21,12 @@ ARGUMENT(caller);	/* return address of the function; 0: unknown */
 ARGUMENT(destination);	/* enum CommandDest of the command's result */
 ARGUMENT(rows);		/* rows that the command processed */
 ARGUMENT(tag);		/* pointer to the command's completion tag: "SELECT 1" */
-ARGUMENT(worker);	/* number of a parallel worker, from 0; negative: not a worker */
 ARGUMENT(leader);	/* PID of its leader */
 ARGUMENT(sqlstate);	/* of the first error in process: five characters of 6 bits .. */
 ARGUMENT(error_index);	/* .. and the index of the current one; -1: none */
 ARGUMENT(status);	/* exit status of the process */
 ARGUMENT(mode);		/* enum ProcessingMode */
+ARGUMENT(applies);	/* not 0: it applies a transaction of a logical replication */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
@@ -79,6 +79,7 @@ struct step {
 	const char *text;	/* NULL: the session is idle */
 	__u64 caller;		/* 0: unknown */
 	int parse;		/* it is that of a Parse message */
+	int applies;		/* .text is NULL, but a transaction is applied */
 };
 
 /*
@@ -98,6 +99,32 @@ INLINE int text_is_parsed(const char *text, int certain)
 }
 
 /*
+ * Complete a step of @session, which serves no client. Extensions report a text once more when they
+ * are idle, from the same place. A logical replication worker has no texts.
+ */
+static __attribute__((noinline)) void step_of_background(void *ctx, struct session *session,
+							 struct step *step)
+{
+	if (step->text && session->s.flags & SESSION_OPEN &&
+	    session->text_at == (__u64)step->text && text_same(session, step->text))
+		step->text = 0;
+	else if (!step->text)
+		step->applies = arg_applies(ctx) != 0;
+}
+
+/* Copy a text that has none. */
+INLINE void text_of_apply(struct session *session)
+{
+	static const char apply[] = "logical replication apply";
+	struct event_statement *s = &session->s;
+
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
+	__builtin_memcpy(session->text, apply, sizeof(apply));
+	s->text_len = sizeof(apply) - 1;
+	s->query_bytes = sizeof(apply) - 1;
+}
+
+/*
  * The session has become idle while its statement has neither completed nor failed. Return whether
  * its portal is suspended, or bound only, and can be executed in another round trip: not outside of
  * a transaction.
@@ -111,7 +138,7 @@ static __attribute__((noinline)) int portal_suspend(void *ctx, struct session *s
 	if (!(s->flags & (SESSION_BOUND | SESSION_RESUMED)) && s->depth == 1 &&
 	    text_is_parsed(text, 1))
 		s->flags |= STATEMENT_PARSED;
-	if (s->flags & (STATEMENT_PARSED | SESSION_REPLICATION) || !s->text_len ||
+	if (s->flags & (STATEMENT_PARSED | SESSION_INTERNAL) || !s->text_len ||
 	    !arg_transaction(ctx))
 		return 0;
 	/* An empty simple query: at the start of the memory for messages, which is reused. */
@@ -198,6 +225,8 @@ INLINE __u64 activity_end(void *ctx, struct session *session, struct step *step)
 	struct event_statement *s = &session->s;
 	enum session_phase phase = session_phase(s);
 
+	if (session->thread)
+		return bpf_ktime_get_ns();
 	if (phase == SESSION_SUSPENDED && !step->text)
 		return 0;
 	if (s->completed_ns && step->text) {
@@ -321,7 +350,7 @@ static __attribute__((noinline)) void postgres_transaction(void *ctx, struct ses
 	int open, chained;
 
 	/* A statement goes on, or its portal is suspended. */
-	if (session->s.flags & (SESSION_OPEN | SESSION_REPLICATION))
+	if (session->s.flags & (SESSION_OPEN | SESSION_INTERNAL))
 		return;
 	if (end_ns && session->s.flags & STATEMENT_ALONE) {
 		t->flags = TRANSACTION_NONE;
@@ -387,7 +416,9 @@ PROGRAM(activity)
 		return 0;
 	}
 	session_joined(session);
-	if (step.text)
+	if (session->thread)
+		step_of_background(ctx, session, &step);
+	else if (step.text)
 		step.parse = text_is_parsed(step.text, 0);
 	if (session_phase(&session->s) != SESSION_IDLE)
 		end_ns = activity_end(ctx, session, &step);
@@ -401,7 +432,7 @@ PROGRAM(activity)
 	if (transactions_wanted() && (end_ns || !transaction_is_late(session)))
 		postgres_transaction(ctx, session, end_ns);
 	first = !(session->s.flags & SESSION_OPEN);
-	if (!step.text) {
+	if (!step.text && !step.applies) {
 		if (first)
 			session_idle(ctx, session);
 		return 0;
@@ -412,7 +443,7 @@ PROGRAM(activity)
 		step_next(session, &step);
 	if (first)
 		session->first_at = (__u64)step.text;
-	if (first && transactions_wanted() && !(session->s.flags & SESSION_REPLICATION) &&
+	if (first && transactions_wanted() && !(session->s.flags & SESSION_INTERNAL) &&
 	    !transaction_is_open(session_transaction(session)) && !transaction_is_late(session))
 		transaction_begin(session, session->s.start_ns, 0);
 	session->caller = step.caller;
@@ -421,7 +452,10 @@ PROGRAM(activity)
 	 * Copy the text now: the server frees it before the statement ends. It is known if it was
 	 * compared as a whole.
 	 */
-	if (first || !session->s.text_len || session->s.text_len >= VALUE(head_bytes) - 1) {
+	if (step.applies) {
+		text_of_apply(session);
+	} else if (first || !session->s.text_len ||
+		   session->s.text_len >= VALUE(head_bytes) - 1) {
 		text_read(session, step.text);
 		stat_command(session, STAT_SKIPPED);
 	}
@@ -544,7 +578,7 @@ INLINE int postgres_message_fails(void *ctx, struct session *session, __u64 stat
 		return 0;
 	/* A statement may have been running when tracing began. */
 	if (VALUE(want_statements) &&
-	    !(session->s.flags & (SESSION_REPLICATION | SESSION_JOINED)))
+	    !(session->s.flags & (SESSION_INTERNAL | SESSION_JOINED)))
 		message_failed(ctx, session, state);
 	if (!transactions_wanted())
 		return 0;
@@ -583,14 +617,43 @@ PROGRAM(failure)
 	return 0;
 }
 
+/* The statement of @session, which serves no client, has failed. */
+INLINE void background_failed(struct session *session, __u64 state)
+{
+	session->s.flags |= STATEMENT_ERROR;
+	session->s.sqlstate = state;
+}
+
+/*
+ * A process that serves no client catches an error and goes on, as autovacuum with other tables.
+ * Each process aborts when it ends.
+ */
+PROGRAM(background_failure)
+{
+	struct session *session = session_current(ctx);
+
+	if (session && session->thread && session_phase(&session->s) == SESSION_RUNNING)
+		background_failed(session, postgres_sqlstate(ctx));
+	return 0;
+}
+
 /*
  * proc_exit(status). A connection that is refused has no statement: it counts as one that fails,
- * without a text. Its error has been reported, and taken off the stack of errors.
+ * without a text. Its error has been reported, and taken off the stack of errors. A process that
+ * serves no client mostly ends with its last statement, which is sent when its thread exits.
  */
-PROGRAM(refusal)
+PROGRAM(process_ends)
 {
-	struct session *session;
+	struct session *session = session_current(ctx);
 
+	if (session && session->thread) {
+		if (!(session->s.flags & SESSION_OPEN))
+			return 0;
+		if ((__u32)arg_status(ctx))
+			background_failed(session, postgres_first_sqlstate(ctx));
+		session->s.completed_ns = bpf_ktime_get_ns();
+		return 0;
+	}
 	if (!VALUE(want_statements) || (__u32)arg_status(ctx) != EXIT_FATAL ||
 	    (__u32)arg_mode(ctx) != INIT_PROCESSING)
 		return 0;

@@ -14,12 +14,17 @@
 
 /* Flags that a session keeps between statements. */
 #define SESSION_FLAGS \
-	(SESSION_REPLICATION | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED | SESSION_UNNAMED)
-#define REPLICATION_WORD	9	/* bytes that distinguish a replication command */
+	(SESSION_INTERNAL | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED | SESSION_UNNAMED)
 #define TEXT_SCAN_STEPS	8	/* the length of a text beyond 1 MiB is not determined */
 
 ARGUMENT(session);	/* address of the server's session object; 0: each thread is a session */
 ARGUMENT(client);	/* 0: the process serves no client */
+ARGUMENT(worker);	/* number of a parallel worker, from 0; negative: not a worker */
+ARGUMENT(worker_entry);	/* not 0: a background worker */
+ARGUMENT(worker_type);	/* address of its type */
+ARGUMENT(database_id);	/* 0: unknown */
+ARGUMENT(entry_database);	/* the same, of the session's entry in shared memory, and .. */
+ARGUMENT(entry_user);		/* .. its user there; 0: unknown */
 ARGUMENT(replication);	/* not 0: a walsender */
 ARGUMENT(user);		/* pointers to user, database, host name, address and port; 0: none */
 ARGUMENT(database);
@@ -96,6 +101,17 @@ INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 		read_name(event->host, sizeof(event->host), arg_address(ctx),
 			  arg_address_pair(ctx));
 	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
+	if (arg_client(ctx)) {
+		event->backend = arg_replication(ctx) ? BACKEND_WALSENDER : BACKEND_CLIENT;
+		return;
+	}
+	event->database_id = (__u32)arg_database_id(ctx);
+	/* The offsets in the entry are those of this release if its database is. */
+	if ((__u32)arg_entry_database(ctx) == event->database_id)
+		event->user_id = (__u32)arg_entry_user(ctx);
+	event->backend = arg_worker_entry(ctx) ? BACKEND_WORKER : BACKEND_AUTOVACUUM;
+	if (arg_worker_entry(ctx))
+		read_name(event->type, sizeof(event->type), arg_worker_type(ctx), 0);
 }
 
 /*
@@ -206,11 +222,12 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 {
 	struct event_head head = event_head(EVENT_STATEMENT);
 	__u64 id = id_seen(kernel_id);
+	__u32 background = !arg_client(ctx);
 	struct session *session;
 	char yes = 1;
 
-	/* A mark takes less memory than a session. */
-	if (!id || !arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
+	/* A parallel worker's time is its leader's. A mark takes less memory than a session. */
+	if (!id || (background && (int)arg_worker(ctx) >= 0) || !pid_wanted(ctx, id >> 32)) {
 		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
 	}
@@ -232,8 +249,12 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 	session->s.pid = id >> 32;
 	session->s.tid = id;
 	stat_group(ctx, session);
-	if (arg_replication(ctx))
-		session->s.flags |= SESSION_REPLICATION;
+	session->thread = background;
+	if (background || arg_replication(ctx))
+		session->s.flags |= SESSION_INTERNAL;
+	/* No client prepares its statements, and it has no portals. */
+	if (background)
+		session->s.flags |= SESSION_UNPARSED | SESSION_SETTLED;
 	send_first_identity(ctx, id);
 	send_present_application(ctx, session);
 	return session;
@@ -320,50 +341,17 @@ INLINE __u64 elapsed(__u64 start_ns, __u64 end_ns)
 }
 
 /*
- * Return whether the text of a walsender's session is a replication command: its first word is SHOW
- * or has an underscore, which the first word of no SQL command has.
- */
-static __attribute__((noinline)) int text_is_replication(const struct session *session)
-{
-	const __u64 show = 0x776f6873;
-
-	for (int i = 0; i < REPLICATION_WORD; i++) {
-		char c = session->text[i];
-
-		if (c == '_')
-			return 1;
-		if ((c | 0x20) < 'a' || (c | 0x20) > 'z')
-			return i == 4 && (*(const __u32 *)session->text | 0x20202020) == show;
-	}
-	return 0;
-}
-
-/*
- * Return whether @session's statement, which ends, is a replication command. Those of PostgreSQL 10
- * to 13 complete like SQL.
- */
-INLINE int session_replicates(const struct session *session)
-{
-	__u32 flags = session->s.flags;
-
-	if (!(flags & SESSION_REPLICATION))
-		return 0;
-	return flags & STATEMENT_DIED || !(flags & (STATEMENT_COMPLETED | STATEMENT_ERROR)) ||
-	       text_is_replication(session);
-}
-
-/*
  * End the statement at @end_ns: count it, and send it if it is slow enough. Return 0, or not 0 if
  * its record is lost.
  */
 INLINE long statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
-	int wanted = !session_replicates(session);
+	int wanted = 1;
 
-	if (wanted && statement_is_prepare(s))
+	if (statement_is_prepare(s))
 		wanted = VALUE(want_prepares) != 0;
-	else if (wanted && VALUE(want_statements))
+	else if (VALUE(want_statements))
 		count(COUNT_STATEMENTS);
 	if (s->flags & SESSION_ADDED)
 		s->head.owner = (__u16)owner_current();

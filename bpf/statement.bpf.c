@@ -109,7 +109,7 @@ INLINE void session_end(void *ctx, struct session *session)
 /* As session_end(), and the transaction: the server rolls it back. */
 INLINE void session_end_all(void *ctx, struct session *session)
 {
-	int ends = session->s.flags & SESSION_OPEN && !(session->s.flags & SESSION_REPLICATION);
+	int ends = session->s.flags & SESSION_OPEN && !(session->s.flags & SESSION_INTERNAL);
 	const struct event_transaction *t = session_transaction(session);
 
 	session_end(ctx, session);

@@ -34,7 +34,7 @@ INLINE void transaction_alone(struct session *session, int open)
 	const struct event_transaction *t = session_transaction(session);
 	struct event_statement *s = &session->s;
 
-	if (open || s->duration_ns || s->flags & SESSION_REPLICATION)
+	if (open || s->duration_ns || s->flags & SESSION_INTERNAL)
 		return;
 	if (!transaction_is_open(t) || (t->flags == TRANSACTION_OPEN && !t->statements &&
 					t->s.start_ns == s->start_ns))

@@ -319,7 +319,7 @@ INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct ses
 {
 	const struct event_statement *s = &session->s;
 
-	if (s->start_ns != t->start_ns || s->flags & SESSION_REPLICATION)
+	if (s->start_ns != t->start_ns)
 		return 0;
 	switch (session_phase(s)) {
 	case SESSION_IDLE:

@@ -241,9 +241,10 @@ static const struct option_row option_dot = {
 static const struct option_row *const locks_options[] = {
 	&option_min_waits, &option_pid, &option_path, &option_duration, &option_count_waits,
 	&option_stat, &option_dot, &option_engine, &option_user, &option_db, &option_client,
-	&option_app, &option_match, &option_container, &option_text, &option_redact, &option_wall,
-	&option_json, &option_strict, &option_keep_privileges, &option_force, &option_threshold,
-	&option_exe, &option_verbose, &option_help, &option_version, NULL
+	&option_app, &option_backend, &option_match, &option_container, &option_text,
+	&option_redact, &option_wall, &option_json, &option_strict, &option_keep_privileges,
+	&option_force, &option_threshold, &option_exe, &option_verbose, &option_help,
+	&option_version, NULL
 };
 
 const struct command command_locks = {

@@ -365,9 +365,9 @@ static const struct option_row option_tree = {
 static const struct option_row *const ps_options[] = {
 	&option_min_sessions, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_tree, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
-	&option_session_columns, &option_json, &option_threshold, &option_exe, &option_help,
-	&option_version, NULL
+	&option_client, &option_app, &option_backend, &option_match, &option_container,
+	&option_text, &option_redact, &option_session_columns, &option_json, &option_threshold,
+	&option_exe, &option_help, &option_version, NULL
 };
 
 static bool json_with_columns(const struct options *opts)

@@ -368,13 +368,11 @@ static const struct option_row *const record_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_record_count,
 	&option_max_size, &option_memory, &option_on_slow, &option_on_lock, &option_on_error_rate,
 	&option_after, &option_max_files, &option_record_why, &option_record_use,
-	&option_record_phases,
-	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
-	&option_strict, &option_sample,
-	&option_max_overhead, &option_keep_privileges, &option_force,
-	&option_threshold, &option_exe,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_record_phases, &option_start, &option_done, &option_text_arg, &option_engine,
+	&option_user, &option_db, &option_client, &option_app, &option_backend, &option_match,
+	&option_container, &option_text, &option_redact, &option_strict, &option_sample,
+	&option_max_overhead, &option_keep_privileges, &option_force, &option_threshold,
+	&option_exe, &option_verbose, &option_help, &option_version, NULL
 };
 
 static const struct option_rule *const record_rules[] = {

@@ -205,8 +205,8 @@ static int cmd_report_run(const struct command *command, int argc, char *argv[])
 
 static const struct option_row *const cmd_report_options[] = {
 	&option_min, &option_since, &option_until, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_match, &option_container, &option_redact,
-	&option_threshold, &option_help, &option_version, NULL
+	&option_client, &option_app, &option_backend, &option_match, &option_container,
+	&option_redact, &option_threshold, &option_help, &option_version, NULL
 };
 
 const struct command command_report = {

@@ -241,13 +241,12 @@ static const struct option_row option_prepares = {
 static const struct option_row *const slow_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_count_statements,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_match, &option_container, &option_text,
-	&option_redact, &option_columns, &option_wall, &option_why, &option_use, &option_otlp,
-	&option_otlp_text, &option_phases, &option_prepares, &option_json, &option_format,
-	&option_strict, &option_sample,
-	&option_max_overhead, &option_keep_privileges, &option_force,
-	&option_threshold, &option_exe,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_client, &option_app, &option_backend, &option_match, &option_container,
+	&option_text, &option_redact, &option_columns, &option_wall, &option_why, &option_use,
+	&option_otlp, &option_otlp_text, &option_phases, &option_prepares, &option_json,
+	&option_format, &option_strict, &option_sample, &option_max_overhead,
+	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_verbose,
+	&option_help, &option_version, NULL
 };
 
 static bool format_with_others(const struct options *opts)

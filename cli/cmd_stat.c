@@ -440,14 +440,13 @@ static const struct option_row option_heatmap = {
 
 static const struct option_row *const stat_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
-	&option_count_intervals, &option_microseconds, &option_by, &option_wait,
-	&option_heatmap, &option_openmetrics, &option_otlp_metrics, &option_part_metrics,
-	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_match, &option_container, &option_text, &option_json,
-	&option_strict, &option_sample,
-	&option_max_overhead, &option_keep_privileges, &option_force,
-	&option_threshold, &option_exe,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_count_intervals, &option_microseconds, &option_by, &option_wait, &option_heatmap,
+	&option_openmetrics, &option_otlp_metrics, &option_part_metrics, &option_start,
+	&option_done, &option_text_arg, &option_engine, &option_user, &option_db, &option_client,
+	&option_app, &option_backend, &option_match, &option_container, &option_text, &option_json,
+	&option_strict, &option_sample, &option_max_overhead, &option_keep_privileges,
+	&option_force, &option_threshold, &option_exe, &option_verbose, &option_help,
+	&option_version, NULL
 };
 
 static bool metrics_with_others(const struct options *opts)
@@ -473,7 +472,8 @@ static bool heatmap_without_interval(const struct options *opts)
 static bool status_of_waits(const struct options *opts)
 {
 	return own.wait.name && own.by == STAT_BY_STATUS && !opts->has_match && !opts->user &&
-	       !opts->database && !opts->client && !opts->application && !opts->container;
+	       !opts->database && !opts->client && !opts->application && !opts->backend &&
+	       !opts->container;
 }
 
 static const struct option_rule rule_metrics = EXPORT_RULE(metrics_with_others);

@@ -516,12 +516,11 @@ static const struct option_row *const top_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_delta, &option_batch, &option_sort, &option_lines,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
-	&option_why, &option_use, &option_openmetrics, &option_otlp_metrics, &option_json,
-	&option_strict, &option_sample,
-	&option_max_overhead, &option_keep_privileges, &option_force,
-	&option_threshold, &option_exe,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_client, &option_app, &option_backend, &option_match, &option_container,
+	&option_text, &option_redact, &option_why, &option_use, &option_openmetrics,
+	&option_otlp_metrics, &option_json, &option_strict, &option_sample, &option_max_overhead,
+	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_verbose,
+	&option_help, &option_version, NULL
 };
 
 static bool metrics_with_json(const struct options *opts)

@@ -92,8 +92,8 @@ static const struct option_row option_transaction_columns = {
 static const struct option_row *const transactions_options[] = {
 	&option_min_transactions, &option_pid, &option_path, &option_duration,
 	&option_count_transactions, &option_engine, &option_user, &option_db, &option_client,
-	&option_app, &option_match, &option_container, &option_text, &option_redact,
-	&option_transaction_columns, &option_wall, &option_json, &option_strict,
+	&option_app, &option_backend, &option_match, &option_container, &option_text,
+	&option_redact, &option_transaction_columns, &option_wall, &option_json, &option_strict,
 	&option_max_overhead, &option_keep_privileges, &option_force, &option_threshold,
 	&option_exe, &option_verbose, &option_help, &option_version, NULL
 };

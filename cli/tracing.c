@@ -16,7 +16,8 @@ static bool wants_phases(const struct options *options)
 static bool wants_identity(const struct options *options)
 {
 	return options->json || options->user || options->database ||
-	       options->client || options->application || options->container ||
+	       options->client || options->application || options->backend ||
+	       options->container ||
 	       field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
 
@@ -24,7 +25,8 @@ struct filter tracing_filter(const struct options *options)
 {
 	return (struct filter){
 		.user = options->user, .database = options->database, .client = options->client,
-		.application = options->application, .container = options->container,
+		.application = options->application, .backend = options->backend,
+		.container = options->container,
 		.match = options->has_match ? &options->match : NULL,
 	};
 }

@@ -191,6 +191,11 @@ struct engine {
 	void (*identify)(const char *cmdline, size_t len, struct who *who);
 	/* Return whether its transaction has failed, but is not at its end; NULL: the same. */
 	bool (*aborted)(const char *title, size_t len);
+	/*
+	 * Read the names of a database and a user, of which 0 is none, from the catalog of the
+	 * server that process @pid belongs to: foreign bytes, "" if unknown. NULL: it has none.
+	 */
+	void (*names)(uint32_t pid, uint32_t database, uint32_t user, struct who *who);
 	const struct engine_activity *activity_variables;	/* NULL: unknown */
 	/* Write a client's host and port to @client as a process title has them. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);

@@ -59,14 +59,19 @@ static void enrich_ignore(struct enrich *e, const struct identity_entry *entry,
 			  const struct event_session *session)
 {
 	const struct filter *wanted = &e->config.sink->config.filter;
-	const struct filter filter = { .user = wanted->user, .database = wanted->database };
+	const struct filter filter = {
+		.user = wanted->user, .database = wanted->database, .backend = wanted->backend,
+	};
+	bool known;
 
 	if (!filter_any(&filter) || !entry)
 		return;
 	/* Later, the thread ID may have been reused. */
 	if (runtime_now(e->config.runtime) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
-	if (e->config.runtime->pid_ns_ino || !*entry->who.user || !*entry->who.database ||
+	known = (*entry->who.user && *entry->who.database) ||
+		(filter.backend && !filter.user && !filter.database);
+	if (e->config.runtime->pid_ns_ino || !known || !*entry->who.backend ||
 	    filter_selects(&filter, entry->server, &entry->who, NULL, 0))
 		return;
 	sessions_ignore(e->config.sessions, session->tid);
@@ -114,7 +119,7 @@ static struct target_trust *enrich_trust_of(struct target *target, uint32_t uid)
  */
 static bool identity_plausible(const struct event_identity *event)
 {
-	if (!*event->user || !*event->database)
+	if (!*event->user || (!*event->database && event->backend != BACKEND_WALSENDER))
 		return false;
 	return !strncmp(event->host, "[local]", sizeof(event->host)) ||
 	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
@@ -155,7 +160,68 @@ static void enrich_server(struct enrich *e, const struct target *target, uint32_
 	entry->again_ns = now_ns + AGAIN_NS;
 }
 
-/* Struct offsets vary between releases; they are trusted only after they match a process title. */
+/* Return whether names may be read for @owner at @now_ns. */
+static bool enrich_may_read(const struct enrich *e, uint32_t owner, uint64_t now_ns)
+{
+	uint64_t until_ns = now_ns + NAMES_ADVANCE_NS;
+
+	return e->names_ns < until_ns && e->names_owner_ns[owner % OWNERS] < until_ns;
+}
+
+/* Return until when the time is used if it was until @used_ns and @ns from @begun_ns on were. */
+static uint64_t enrich_charge(uint64_t used_ns, uint64_t begun_ns, unsigned int share, uint64_t ns)
+{
+	return (used_ns > begun_ns ? used_ns : begun_ns) + share * ns;
+}
+
+/* Charge the time since @begun_ns to @owner. */
+static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = now_ns - begun_ns;
+	uint64_t *owner_ns = &e->names_owner_ns[owner % OWNERS];
+
+	*owner_ns = enrich_charge(*owner_ns, begun_ns, NAMES_OWNER_SHARE, ns);
+	e->names_ns = enrich_charge(e->names_ns, begun_ns, NAMES_SHARE, ns);
+	/* Others wait for at most a second for one whose memory is slow. */
+	if (e->names_ns > now_ns + NAMES_ADVANCE_NS + NS_PER_S)
+		e->names_ns = now_ns + NAMES_ADVANCE_NS + NS_PER_S;
+}
+
+/* Write what the session of @event serves, as pg_stat_activity.backend_type has it, to @to. */
+static void identity_backend(const struct event_identity *event, char to[BACKEND_NAME])
+{
+	static const char *const names[] = {
+		[BACKEND_CLIENT] = "client", [BACKEND_WALSENDER] = "walsender",
+		[BACKEND_WORKER] = "background worker", [BACKEND_AUTOVACUUM] = "autovacuum worker",
+	};
+	const char *name = event->backend < sizeof(names) / sizeof(*names) ?
+			   names[event->backend] : "";
+
+	if (event->backend == BACKEND_WORKER && *event->type)
+		snprintf(to, BACKEND_NAME, "%.*s", (int)sizeof(event->type) - 1, event->type);
+	else
+		snprintf(to, BACKEND_NAME, "%s", name);
+}
+
+/* Read the names of @entry's session, which serves no client, from the catalog of its server. */
+static void enrich_catalog(struct enrich *e, const struct target *target,
+			   const struct event_identity *event, struct identity_entry *entry)
+{
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	uint32_t owner = event->session.head.owner;
+	uint32_t pid = entry->server && entry->server->pid ? entry->server->pid :
+							     event->session.pid;
+
+	if (!target->engine->names || !enrich_may_read(e, owner, begun_ns))
+		return;
+	target->engine->names(pid, event->database_id, event->user_id, &entry->who);
+	enrich_spend(e, owner, begun_ns);
+}
+
+/*
+ * Struct offsets vary between releases; they are trusted only after they match a process title.
+ * That of a process that serves no client has no names.
+ */
 void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
 	struct target *target = enrich_target(e, event->session.target_id);
@@ -164,8 +230,9 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	char host[sizeof(event->host)], port[sizeof(event->port)];
 	uint32_t tid = event->session.tid, uid;
 	struct identity_entry *entry;
-	bool titled = true, has_uid;
+	bool titled = true, has_uid, internal = event->backend >= BACKEND_WORKER;
 
+	identity_backend(event, memory.backend);
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
 	snprintf(memory.database, sizeof(memory.database), "%.*s",
@@ -178,14 +245,18 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 		trust = enrich_trust_of(target, uid);
 	if (!target->engine->identify)
 		trust->verdict = TRUST_MEMORY;
-	if (trust->verdict == TRUST_UNKNOWN)
+	if (!internal && trust->verdict == TRUST_UNKNOWN)
 		titled = enrich_trust(trust, tid, &memory);
 	identity_forget(&e->identities, tid);
-	if (trust->verdict == TRUST_MEMORY || (!titled && identity_plausible(event)))
+	if (internal || trust->verdict == TRUST_MEMORY || (!titled && identity_plausible(event)))
 		identity_set(&e->identities, tid, &memory);
 	entry = identity_of(&e->identities, target->engine, tid);
-	if (entry)
+	if (entry) {
+		memcpy(entry->who.backend, memory.backend, sizeof(memory.backend));
 		enrich_server(e, target, event->session.pid, has_uid ? &uid : NULL, entry);
+	}
+	if (entry && internal)
+		enrich_catalog(e, target, event, entry);
 	if (target->engine->identify)
 		enrich_ignore(e, entry, &event->session);
 }
@@ -293,6 +364,7 @@ static bool enrich_object(struct enrich *e, const struct session *session, struc
 	enrich_limit_servers(e);
 	e->who = (struct who){ .pid = event->pid, .tid = event->tid };
 	known = sessions_who(e->config.sessions, session, &e->who);
+	snprintf(e->who.backend, sizeof(e->who.backend), "client");
 	s->server = servers_of(&e->servers, enrich_target(e, event->target_id), event->pid,
 			       has_uid ? &uid : NULL);
 	s->who = &e->who;
@@ -343,33 +415,6 @@ static uint64_t enrich_detach_ns(const struct enrich *e, uint32_t target_id)
 	uint64_t paused_ns = enrich_target(e, target_id)->paused_ns;
 
 	return paused_ns ? paused_ns : e->detach_ns;
-}
-
-/* Return whether names may be read for @owner at @now_ns. */
-static bool enrich_may_read(const struct enrich *e, uint32_t owner, uint64_t now_ns)
-{
-	uint64_t until_ns = now_ns + NAMES_ADVANCE_NS;
-
-	return e->names_ns < until_ns && e->names_owner_ns[owner % OWNERS] < until_ns;
-}
-
-/* Return until when the time is used if it was until @used_ns and @ns from @begun_ns on were. */
-static uint64_t enrich_charge(uint64_t used_ns, uint64_t begun_ns, unsigned int share, uint64_t ns)
-{
-	return (used_ns > begun_ns ? used_ns : begun_ns) + share * ns;
-}
-
-/* Charge the time since @begun_ns to @owner. */
-static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
-{
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = now_ns - begun_ns;
-	uint64_t *owner_ns = &e->names_owner_ns[owner % OWNERS];
-
-	*owner_ns = enrich_charge(*owner_ns, begun_ns, NAMES_OWNER_SHARE, ns);
-	e->names_ns = enrich_charge(e->names_ns, begun_ns, NAMES_SHARE, ns);
-	/* Others wait for at most a second for one whose memory is slow. */
-	if (e->names_ns > now_ns + NAMES_ADVANCE_NS + NS_PER_S)
-		e->names_ns = now_ns + NAMES_ADVANCE_NS + NS_PER_S;
 }
 
 /* Return what is known of the server of @key, of which @pid is a process; NULL: nothing. */

@@ -24,6 +24,7 @@ struct traceparent;
 
 #define SERVER_VERSION	64	/* bytes of a version, with the NUL */
 #define WAIT_EVENT	80	/* bytes of a wait event's name, with the NUL */
+#define BACKEND_NAME	48	/* bytes of the name of what a session serves, with the NUL */
 
 /*
  * A server, or, as long as its process is unknown, what is known of it: at least its file. "", 0
@@ -48,6 +49,7 @@ struct who {
 	uint64_t connection;		/* the server's number of it */
 	char user[64], database[64], client[96];
 	char application[64];		/* its name, as the client has set it */
+	char backend[BACKEND_NAME];	/* what it serves, in PostgreSQL's words: "client" */
 };
 
 enum transaction_state {

@@ -38,7 +38,7 @@ static bool filter_container(const char *wanted, const char *container)
 bool filter_any(const struct filter *filter)
 {
 	return filter->user || filter->database || filter->client || filter->container ||
-	       filter->application || filter->match;
+	       filter->application || filter->backend || filter->match;
 }
 
 bool filter_selects(const struct filter *filter, const struct server *server,
@@ -48,6 +48,7 @@ bool filter_selects(const struct filter *filter, const struct server *server,
 	       filter_same(filter->database, who->database) &&
 	       filter_client(filter->client, who->client) &&
 	       filter_same(filter->application, who->application) &&
+	       filter_same(filter->backend, who->backend) &&
 	       filter_container(filter->container, server->container) &&
 	       (!filter->match || (text && regex_match(filter->match, text, len)));
 }

@@ -14,6 +14,7 @@ struct filter {
 	const char *user, *database;
 	const char *client;		/* with its port or without */
 	const char *application;	/* its name */
+	const char *backend;		/* what the session serves */
 	const char *container;		/* its ID, the beginning of that, or its name */
 	const struct regex *match;	/* the text must match */
 };

@@ -14,7 +14,7 @@
 #define RELOCATION_BYTES	16	/* of an Elf64_Rel */
 #define R_BPF_64_64	1
 #define R_BPF_64_32	10
-#define SUBPROGS_MAX	64
+#define SUBPROGS_MAX	96
 #define SUBPROG_NONE	UINT32_MAX
 
 /* A subprogram of the program that is being linked. */

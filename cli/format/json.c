@@ -133,6 +133,7 @@ void json_who(struct output *out, const struct who *who)
 	json_known(out, ",\"database\":\"", who->database);
 	json_known(out, ",\"client\":\"", who->client);
 	json_known(out, ",\"application\":\"", who->application);
+	json_known(out, ",\"backend\":\"", who->backend);
 }
 
 void json_ms(struct output *out, const char *key, uint64_t ns)

@@ -89,6 +89,7 @@ static void key_make(struct key *key, const struct statement *s, uint64_t hash, 
 		key_add_command(key, s);
 	}
 	key_add(key, digits);
+	key_add(key, s->who->backend);
 }
 
 /* FNV-1a */

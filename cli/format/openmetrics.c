@@ -18,7 +18,7 @@
 
 /* In the order of enum metrics_label. */
 static const char label_names[METRICS_LABELS][12] = {
-	"engine", "server", "uid", "database", "user", "command", "fingerprint",
+	"engine", "server", "uid", "database", "user", "command", "fingerprint", "backend",
 };
 
 /* An exposition being written. */

@@ -10,7 +10,7 @@
 /* In the order of enum metrics_label. */
 static const char *const attributes[METRICS_LABELS] = {
 	"db.system.name", "dbslower.server", "dbslower.uid", "db.namespace", "dbslower.user",
-	"db.operation.name", "dbslower.fingerprint",
+	"db.operation.name", "dbslower.fingerprint", "dbslower.backend",
 };
 
 /* A request being written. */

@@ -135,6 +135,7 @@ static const struct ps_column columns[] = {
 	{ "db", "DB", STRING(who.database, 12) },
 	{ "client", "CLIENT", STRING(who.client, 16) },
 	{ "app", "APP", STRING(who.application, 12) },
+	{ "backend", "BACKEND", STRING(who.backend, 18) },
 	{ "container", "CONTAINER", cell_container, 0, 12, false },
 	{ "state", "STATE", cell_state, 0, 7, false },
 	{ "xact", "XACT(s)", cell_transaction, 0, 9, true },

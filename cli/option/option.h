@@ -46,7 +46,7 @@ struct options {
 	const char *file;		/* a recording; NULL: not given */
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;		/* 0: the first one, if there is one */
-	const char *user, *database, *client, *application;	/* NULL: any */
+	const char *user, *database, *client, *application, *backend;	/* NULL: any */
 	struct regex match;		/* must match the text; all zero: any */
 	bool has_match;
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */

@@ -132,6 +132,13 @@ const struct option_row option_app = {
 	.set = option_set_string, .member = offsetof(struct options, application),
 };
 
+const struct option_row option_backend = {
+	.name = "backend", .arg = "KIND",
+	.help = "only of sessions of this kind, such as client",
+	.accepts = "expected what a session serves, such as client or 'autovacuum worker'",
+	.set = option_set_string, .member = offsetof(struct options, backend),
+};
+
 const struct option_row option_match = {
 	.name = "match", .arg = "TEXT|/REGEX/",
 	.help = "only if the text matches, ignoring case",

@@ -25,6 +25,7 @@ extern const struct option_row option_user;
 extern const struct option_row option_db;
 extern const struct option_row option_client;
 extern const struct option_row option_app;
+extern const struct option_row option_backend;
 extern const struct option_row option_match;
 extern const struct option_row option_container;
 extern const struct option_row option_text;

@@ -87,4 +87,5 @@ void postgres_backend_who(const struct postgres_ps *ps, const struct process_mem
 	identity_read(engine, who->pid, who);
 	if (!*who->user)
 		port_names(ps, memory, who);
+	snprintf(who->backend, sizeof(who->backend), "client");
 }

@@ -10,7 +10,6 @@
 #include "host/fuse.h"
 #include "host/open.h"
 
-#define CLASS_OID	1259		/* of pg_class, whose file the relation map names */
 #define PAGES_MAX	4096		/* that are searched */
 
 /* Source: storage/bufpage.h, itemid.h, access/htup_details.h; the same since 8.3. */
@@ -47,8 +46,8 @@ static uint32_t load32(const unsigned char *at)
 	return value;
 }
 
-/* Return the name in the row of @size bytes at @tuple, NULL if not of @relation or deleted. */
-static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t relation)
+/* Return the name in the row of @size bytes at @tuple, NULL if not of @wanted or deleted. */
+static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t wanted)
 {
 	uint32_t info, data, oid;
 	const char *name;
@@ -62,13 +61,13 @@ static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t 
 	    (info & INFO_XMAX_DONE && !(info & (INFO_XMAX_BAD | INFO_LOCKED))))
 		return NULL;
 	if (data < TUPLE_HEAD + oid || data + 4 - oid + LOCK_RELATION - 1 > size ||
-	    load32(tuple + data - oid) != relation)
+	    load32(tuple + data - oid) != wanted)
 		return NULL;
 	name = (const char *)tuple + data + 4 - oid;
 	return *name && memchr(name, '\0', LOCK_RELATION - 1) ? name : NULL;
 }
 
-int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t relation,
+int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t oid,
 			  char name[LOCK_RELATION])
 {
 	uint32_t lower = load16(page + PAGE_LOWER);
@@ -80,7 +79,7 @@ int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t rela
 
 		if ((pointer >> 15 & 3) != 1 || offset + size > POSTGRES_PAGE)
 			continue;
-		found = tuple_name(page + offset, size, relation);
+		found = tuple_name(page + offset, size, oid);
 		if (found && *name && strcmp(found, name))
 			return -EEXIST;
 		if (found)
@@ -108,17 +107,20 @@ static int catalog_directory(uint32_t pid)
 	return -EXDEV;
 }
 
-/* Open file @file of the database. Return a descriptor or -errno. */
+/* Open file @file of the database, or of all if that is 0. Return a descriptor or -errno. */
 static int catalog_open(int dir, uint32_t database, const char *file)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "base/%u/%s", database, file);
+	if (database)
+		snprintf(path, sizeof(path), "base/%u/%s", database, file);
+	else
+		snprintf(path, sizeof(path), "global/%s", file);
 	return open_beneath(dir, path, false);
 }
 
-/* Find the name of the file with pg_class. Return 0 or -errno. */
-static int catalog_class(int dir, uint32_t database, char file[16])
+/* Find the name of the file with @catalog, which a relation map has. Return 0 or -errno. */
+static int catalog_file(int dir, enum postgres_catalog catalog, uint32_t database, char file[16])
 {
 	unsigned char map[MAP_BYTES];
 	int fd = catalog_open(dir, database, "pg_filenode.map");
@@ -131,7 +133,7 @@ static int catalog_class(int dir, uint32_t database, char file[16])
 	if (n < 16 || load32(map) != MAP_MAGIC)
 		return -ENOENT;
 	for (ssize_t at = 8; at + 8 <= n && at < 8 + 8 * (ssize_t)load32(map + 4); at += 8) {
-		if (load32(map + at) != CLASS_OID)
+		if (load32(map + at) != (uint32_t)catalog)
 			continue;
 		snprintf(file, 16, "%u", load32(map + at + 4));
 		return 0;
@@ -139,8 +141,8 @@ static int catalog_class(int dir, uint32_t database, char file[16])
 	return -ENOENT;
 }
 
-int postgres_catalog_name(uint32_t pid, uint32_t database, uint32_t relation,
-			  char name[LOCK_RELATION])
+int postgres_catalog_name(uint32_t pid, enum postgres_catalog catalog, uint32_t database,
+			  uint32_t oid, char name[LOCK_RELATION])
 {
 	int dir = catalog_directory(pid), fd, err;
 	unsigned char page[POSTGRES_PAGE];
@@ -149,13 +151,13 @@ int postgres_catalog_name(uint32_t pid, uint32_t database, uint32_t relation,
 	*name = '\0';
 	if (dir < 0)
 		return dir;
-	err = catalog_class(dir, database, file);
+	err = catalog_file(dir, catalog, database, file);
 	fd = err ? err : catalog_open(dir, database, file);
 	close(dir);
 	if (fd < 0)
 		return fd;
 	for (int i = 0; !err && i < PAGES_MAX && read(fd, page, sizeof(page)) == sizeof(page); i++)
-		err = postgres_catalog_page(page, relation, name);
+		err = postgres_catalog_page(page, oid, name);
 	close(fd);
 	if (err)
 		*name = '\0';

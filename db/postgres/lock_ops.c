@@ -174,7 +174,8 @@ static void ops_relation(const void *state, const struct event_lock *event,
 			 char name[LOCK_RELATION])
 {
 	if (postgres_lock_fields(ops_kind(state, event)) & LOCK_TAG_RELATION)
-		postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
+		postgres_catalog_name(event->pid, CATALOG_RELATIONS, event->field[0],
+				      event->field[1], name);
 }
 
 const struct lock_ops postgres_lock_ops = {

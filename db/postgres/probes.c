@@ -5,7 +5,9 @@
  * statement__status is at its start. EndCommand() is called for each part that succeeded.
  * AbortCurrentTransaction() is called by PostgresMain() for each error that reached it, and
  * otherwise only for a ROLLBACK inside a procedure, which EndCommand() then corrects. A connection
- * that is refused ends in proc_exit() before its session has begun.
+ * that is refused ends in proc_exit() before its session has begun. Processes that serve no client
+ * report their texts to pgstat_report_activity(), too; a logical replication worker reports NULL
+ * when it begins to apply a transaction.
  */
 #include "db/postgres/probes.h"
 
@@ -14,6 +16,7 @@
 
 #include "bpf/event.h"
 #include "db/event.h"
+#include "db/postgres/catalog.h"
 #include "db/postgres/lock_ops.h"
 #include "db/postgres/ps.h"
 #include "db/postgres/wait_names.h"
@@ -42,6 +45,7 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 
 #define FIRST_SQLSTATE	"4@{geterrcode:element}+geterrcode(%ip)"
 #define POSTGRES_CALLER	"8@{^pgstat_report_activity}"
+#define APPLIES		"1@in_remote_transaction(%ip)"
 
 /*
  * The order of attaching matters: a thread whose first hit is a completion was running a statement
@@ -98,7 +102,15 @@ static const struct engine_probe postgres_probes[] = {
 			{ .name = "arg_sqlstate", .spec = FIRST_SQLSTATE }),
 	},
 	{
-		.step = "refusal", .program = "refusal",
+		.step = "background failure", .program = "background_failure",
+		.function = "AbortOutOfAnyTransaction", .optional = true,
+		.args = ENGINE_ARGS(
+			{ .name = "arg_error_index", .fallback = 1,
+			  .spec = "-4@{geterrcode:index}+geterrcode(%ip)" },
+			{ .name = "arg_sqlstate", .spec = FIRST_SQLSTATE }),
+	},
+	{
+		.step = "exit", .program = "process_ends",
 		.function = "proc_exit", .optional = true,
 		.args = ENGINE_ARGS({ .name = "arg_status", .spec = "4@%arg0" },
 				    { .name = "arg_mode", .spec = "4@Mode(%ip)" },
@@ -108,12 +120,14 @@ static const struct engine_probe postgres_probes[] = {
 		.step = "activity", .program = "activity",
 		.provider = "postgresql", .probe = "statement__status",
 		.args = ENGINE_ARGS({ .name = "arg_text", .probe_arg = 1, .fallback = -1 },
+				    { .name = "arg_applies", .spec = APPLIES },
 				    { .name = "arg_caller", .spec = POSTGRES_CALLER }),
 	},
 	{
 		.step = "activity", .program = "activity",
 		.function = "pgstat_report_activity",
 		.args = ENGINE_ARGS({ .name = "arg_text", .spec = "8@%arg1", .fallback = -1 },
+				    { .name = "arg_applies", .spec = APPLIES },
 				    { .name = "arg_caller", .spec = POSTGRES_CALLER }),
 	},
 };
@@ -204,6 +218,16 @@ static void postgres_client(const char *host, const char *port, char *client, si
 	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
 }
 
+static void postgres_catalog_who(uint32_t pid, uint32_t database, uint32_t user, struct who *who)
+{
+	char name[LOCK_RELATION];
+
+	if (database && !postgres_catalog_name(pid, CATALOG_DATABASES, 0, database, name))
+		snprintf(who->database, sizeof(who->database), "%.63s", name);
+	if (user && !postgres_catalog_name(pid, CATALOG_USERS, 0, user, name))
+		snprintf(who->user, sizeof(who->user), "%.63s", name);
+}
+
 static const struct engine_activity postgres_activity = {
 	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
 	.client = "MyProcPort", .replication = "am_walsender",
@@ -262,6 +286,14 @@ const struct engine engine_postgres = {
 		{ .name = "arg_family", .spec = "8@&MyProcPid(%ip)" },
 		{ .name = "arg_self", .spec = "4@MyProcPid(%ip)" },
 		{ .name = "arg_worker", .spec = "-4@ParallelWorkerNumber(%ip)" },
+		{ .name = "arg_worker_entry", .spec = "8@MyBgworkerEntry(%ip)" },
+		/* bgw_type, behind bgw_name, since 11 */
+		{ .name = "arg_worker_type", .only_with = "GetBackgroundWorkerTypeByPid",
+		  .spec = "8@&96(MyBgworkerEntry(%ip))" },
+		{ .name = "arg_database_id", .spec = "4@MyDatabaseId(%ip)" },
+		/* st_databaseid and st_userid of struct PgBackendStatus, since 14 */
+		{ .name = "arg_entry_database", .spec = "4@48(MyBEEntry(%ip))" },
+		{ .name = "arg_entry_user", .spec = "4@52(MyBEEntry(%ip))" },
 		/* bgw_notify_pid of struct BackgroundWorker: from 17, 11 and 10 on. */
 		{ .name = "arg_leader", .only_with = "postmaster_child_launch",
 		  .spec = "4@1464(MyBgworkerEntry(%ip))" },
@@ -286,6 +318,7 @@ const struct engine engine_postgres = {
 	.replication = wait_names_replication,
 	.identify = postgres_identify,
 	.aborted = postgres_aborted,
+	.names = postgres_catalog_who,
 	.activity_variables = &postgres_activity,
 	.client = postgres_client,
 };

@@ -158,6 +158,7 @@ static uint32_t encode_session(struct encode *e, const struct server *of, const 
 	encode_known(entry, who->database);
 	encode_known(entry, who->client);
 	encode_known(entry, who->application);
+	encode_known(entry, who->backend);
 	return encode_entry(e, &e->sessions, who->tid);
 }
 

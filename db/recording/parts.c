@@ -210,6 +210,9 @@ int decode_add_session(struct decode *d, struct decoder *body)
 	decode_copy(body, who->database, sizeof(who->database));
 	decode_copy(body, who->client, sizeof(who->client));
 	decode_copy(body, who->application, sizeof(who->application));
+	*who->backend = '\0';
+	if (body->at < body->end)
+		decode_copy(body, who->backend, sizeof(who->backend));
 	return body->failed ? -EBADMSG : 0;
 }
 

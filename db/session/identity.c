@@ -22,11 +22,13 @@ void identity_read(const struct engine *engine, uint32_t tid, struct who *who)
 	char title[512];
 	ssize_t len;
 
-	*who->user = *who->database = *who->client = '\0';
-	if (!engine->identify)
-		return;
-	len = process_title(tid, title, sizeof(title));
-	engine->identify(title, len > 0 ? (size_t)len : 0, who);
+	*who->user = *who->database = *who->client = *who->backend = '\0';
+	if (engine->identify) {
+		len = process_title(tid, title, sizeof(title));
+		engine->identify(title, len > 0 ? (size_t)len : 0, who);
+	}
+	if (!engine->identify || *who->user)
+		snprintf(who->backend, sizeof(who->backend), "client");
 }
 
 /* Return the entry of @tid, which @*added tells to be new, or NULL. */
@@ -65,6 +67,7 @@ void identity_set(struct identity_table *table, uint32_t tid, const struct who *
 	memcpy(entry->who.user, who->user, sizeof(who->user));
 	memcpy(entry->who.database, who->database, sizeof(who->database));
 	memcpy(entry->who.client, who->client, sizeof(who->client));
+	memcpy(entry->who.backend, who->backend, sizeof(who->backend));
 }
 
 /*

@@ -39,10 +39,13 @@ struct identity_table {
 struct identity_entry *identity_of(struct identity_table *table, const struct engine *engine,
 				   uint32_t tid);
 
-/* Set user, database and client to those in the process title of thread @tid, or to "". */
+/*
+ * Set user, database and client to those in the process title of thread @tid, or to ""; and the
+ * kind of backend. Without titles, all sessions are those of clients.
+ */
 void identity_read(const struct engine *engine, uint32_t tid, struct who *who);
 
-/* Set user, database and client of the session of thread @tid. */
+/* Set user, database, client and backend of the session of thread @tid. */
 void identity_set(struct identity_table *table, uint32_t tid, const struct who *who);
 
 /* Change the name of the application of the session that sent @event. */

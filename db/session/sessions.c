@@ -251,7 +251,7 @@ static void session_catch_up(const struct sessions *s, struct session *session)
 								   s->transaction_at);
 
 	if (!s->both || !session->s.pid || t->flags != TRANSACTION_NONE ||
-	    !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_REPLICATION)
+	    !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_INTERNAL)
 		return;
 	*t = (struct event_transaction){
 		.target_id = session->s.target_id, .flags = TRANSACTION_OPEN,
@@ -321,9 +321,7 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 	struct event_statement *statement = &session->s;
 	enum session_phase phase = session_phase(statement);
 
-	if (phase == SESSION_IDLE || phase == SESSION_SYNCING ||
-	    statement->flags & SESSION_REPLICATION ||
-	    !session_target(s, session))
+	if (phase == SESSION_IDLE || phase == SESSION_SYNCING || !session_target(s, session))
 		return false;
 	*has_text = statement->flags & SESSION_LATE ? session_query(s, key, session) :
 						      statement->text_len <= s->text_bytes;

@@ -272,35 +272,6 @@ def test_filters(postgres, tool):
     postgres.psql("drop database somewhere", "drop role someone")
 
 
-def test_sql_on_a_replication_connection(postgres, tool):
-    """Its SQL is shown, with the user and the database, which its title lacks; its other commands are not."""
-    import psycopg
-    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
-    with postgres.connect(replication="database", autocommit=True) as connection:
-        connection.pgconn.exec_(b"select 1 /* of a walsender */")
-        assert connection.pgconn.exec_(b"select 1/0 /* failed there */").status == psycopg.pq.ExecStatus.FATAL_ERROR
-        connection.pgconn.exec_(b"IDENTIFY_SYSTEM")
-        connection.pgconn.exec_(b"SHOW port")
-        assert connection.pgconn.exec_(b"DROP_REPLICATION_SLOT none").status == psycopg.pq.ExecStatus.FATAL_ERROR
-    stopped(traced)
-    one = only(traced, "of a walsender")
-    assert (one["user"], one["database"], one["client"]) == ("postgres", "postgres", "[local]"), one
-    assert only(traced, "failed there")["status"] == "error"
-    assert len(traced.statements) == 2, traced.said()
-
-
-def test_replication_commands_that_complete(tmp_path, tool):
-    """PostgreSQL 10 to 13 report the completion of a replication command like that of SQL."""
-    path = backends.build(tmp_path)
-    with backends.Backends(path) as server:
-        traced = tool("postgres", "-m", "0", "--json", "-x", path)
-        for command in ("IDENTIFY_SYSTEM", "SHOW port", "START_REPLICATION 0/1000000 TIMELINE 1", "BASE_BACKUP",
-                        "select 1"):
-            server.do(f"walsend 1 {command}")
-        stopped(traced)
-    assert [one["query"] for one in traced.statements] == ["select 1"], traced.said()
-
-
 # --- containers
 
 CONTAINER = "0123456789ab" + "cd" * 26

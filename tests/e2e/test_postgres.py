@@ -612,20 +612,6 @@ def test_parallel_workers_are_not_counted(postgres, tool):
     assert only(traced, "/* parallel")["pid"] == pid
 
 
-def test_autovacuum_is_not_counted(postgres, tool):
-    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
-    postgres.psql("drop table if exists churn; create table churn (n int) with (autovacuum_vacuum_threshold = 1, "
-                  "autovacuum_vacuum_insert_threshold = 1)",
-                  "insert into churn select generate_series(1, 1000)", "delete from churn where n % 2 = 0")
-    count = "select autovacuum_count from pg_stat_user_tables where relname = 'churn' /* count */"
-    wait_for(lambda: int(postgres.psql(count).stdout) > 0, 60, "an autovacuum")
-    stopped(traced)
-    known = ("churn", "/* count */")
-    foreign = [one for one in traced.statements if not any(word in one["query"] for word in known)]
-    assert not foreign, f"statements of no client: {foreign[:5]}"
-    assert not with_tag(traced, "autovacuum:"), traced.said()
-
-
 def test_portal_suspended_and_flush(postgres, tool):
     """One statement in several Execute messages, and one whose messages come late."""
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)

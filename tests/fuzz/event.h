@@ -22,6 +22,7 @@ static inline void check_event(const struct server *server, const struct who *wh
 	REQUIRE_STRING(who->database);
 	REQUIRE_STRING(who->client);
 	REQUIRE_STRING(who->application);
+	REQUIRE_STRING(who->backend);
 }
 
 #endif

@@ -30,7 +30,7 @@ SETTINGS = {
     "lc_messages": "C",
     "max_connections": "100",
     "max_prepared_transactions": "4",
-    "autovacuum": "on",
+    "autovacuum": "off",		# its statements are in test_without_clients.py
     "autovacuum_naptime": "1s",
     "min_parallel_table_scan_size": "64kB",
 }

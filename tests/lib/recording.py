@@ -190,7 +190,8 @@ class Decoder:
     def session(self, c):
         server, (pid, tid, _, connection) = self.entry(self.servers, c, 1024), c.numbers(4)
         self.sessions.append((server, pid, tid, known(
-            user=c.string(), database=c.string(), client=c.string(), application=c.string(), connection_id=connection or None)))
+            user=c.string(), database=c.string(), client=c.string(), application=c.string(), backend=c.string() if c.at < c.end else None,
+            connection_id=connection or None)))
 
     def entry(self, entries, c, kept):
         return self.entry_at(entries, c.number(), kept)

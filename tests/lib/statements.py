@@ -6,7 +6,7 @@ import signal
 
 ROW = re.compile(r"(?P<time>-?\d+\.\d{6}) +(?P<pid>\d+) +(?P<ms>\d+\.\d{3}) (?P<query>.*)")
 # The keys of a statement of PostgreSQL in JSON.
-KEYS = {"type", "time", "server", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
+KEYS = {"type", "time", "server", "pid", "tid", "duration_ms", "user", "database", "client", "backend", "rows", "status",
         "query", "query_bytes", "truncated"}
 
 

@@ -152,6 +152,8 @@ static const struct who *random_who(void)
 		random_text(who->client, sizeof(who->client), true);
 	if (random_below(2))
 		random_text(who->application, sizeof(who->application), true);
+	if (random_below(2))
+		random_text(who->backend, sizeof(who->backend), true);
 	return who;
 }
 
@@ -349,6 +351,7 @@ static void print_session(struct output *out, const struct server *server, const
 	json_string(out, ", database \"", who->database);
 	json_string(out, ", client \"", who->client);
 	json_string(out, ", application \"", who->application);
+	json_string(out, ", backend \"", who->backend);
 	output_char(out, '\n');
 }
 
