@@ -29,6 +29,7 @@
 static struct {
 	const char *columns;		/* NULL: the default ones */
 	bool tree;			/* sessions below those that block them */
+	bool all;			/* also idle processes that serve no client */
 } own;
 
 struct cmd_ps {
@@ -39,8 +40,8 @@ struct cmd_ps {
 	struct ps_list list;
 	const struct ps_session **row;	/* of ->list, those that the filter selects */
 	size_t rows;
-	size_t blocked;			/* with --tree: the first ones, that wait for others */
-	bool *printed;			/* with --tree: elements of ->row */
+	size_t *lower, nlower;		/* elements of ->row that may belong below another one */
+	bool *printed;			/* elements of ->row */
 	uint64_t now_ns;		/* CLOCK_REALTIME of ->list */
 };
 
@@ -101,22 +102,18 @@ static int row_compare(const void *a, const void *b)
 	return order ? order : row_compare_number(x->who.connection, y->who.connection);
 }
 
-/* The same, but first those that are blocked. */
-static int row_compare_tree(const void *a, const void *b)
-{
-	const struct ps_session *x = *(const struct ps_session *const *)a;
-	const struct ps_session *y = *(const struct ps_session *const *)b;
-	int order = !x->nblockers - !y->nblockers;
-
-	return order ? order : row_compare(a, b);
-}
-
 /* Return whether the session has been in its state for long enough. */
 static bool row_lasts(const struct cmd_ps *cmd, const struct ps_session *s)
 {
 	uint64_t since = row_since(s), ns = since < cmd->now_ns ? cmd->now_ns - since : 0;
 
 	return !cmd->options.threshold_ns || (since && ns >= cmd->options.threshold_ns);
+}
+
+/* Return whether the session is a process that serves no client, and does nothing. */
+static bool row_is_spare(const struct ps_session *s)
+{
+	return s->background && (s->state == PS_IDLE || s->state == PS_UNKNOWN) && !s->nblockers;
 }
 
 static void row_print(struct cmd_ps *cmd, const struct ps_session *s, unsigned int depth)
@@ -135,26 +132,37 @@ static bool row_is_blocked_by(const struct ps_session *s, const struct ps_sessio
 	return false;
 }
 
-/* Print row @at, and below it those that it blocks. Each row is printed once. */
+/* Return whether @s is printed below @other: it works for it or, with --tree, waits for it. */
+static bool row_is_below(const struct ps_session *s, const struct ps_session *other)
+{
+	if (s->leader)
+		return s->leader == ps_session_id(other) && s->server->pid == other->server->pid;
+	return own.tree && row_is_blocked_by(s, other);
+}
+
+/* Print row @at, and below it those that belong there. Each row is printed once. */
 static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 {
 	cmd->printed[at] = true;
 	row_print(cmd, cmd->row[at], depth);
-	for (size_t i = 0; i < cmd->blocked && depth < DEPTH_MAX; i++)
-		if (!cmd->printed[i] && row_is_blocked_by(cmd->row[i], cmd->row[at]))
-			tree_print(cmd, i, depth + 1);
+	for (size_t i = 0; i < cmd->nlower && depth < DEPTH_MAX; i++)
+		if (!cmd->printed[cmd->lower[i]] &&
+		    row_is_below(cmd->row[cmd->lower[i]], cmd->row[at]))
+			tree_print(cmd, cmd->lower[i], depth + 1);
 }
 
-/* Return whether another row blocks row @at. */
+/* Return whether row @at is to be printed below another one. */
 static bool tree_has_parent(const struct cmd_ps *cmd, size_t at)
 {
-	for (size_t i = 0; i < cmd->rows && at < cmd->blocked; i++)
-		if (i != at && row_is_blocked_by(cmd->row[at], cmd->row[i]))
+	const struct ps_session *s = cmd->row[at];
+
+	for (size_t i = 0; i < cmd->rows && (s->leader || (own.tree && s->nblockers)); i++)
+		if (i != at && row_is_below(s, cmd->row[i]))
 			return true;
 	return false;
 }
 
-/* Print the sessions that no other one blocks, and then what is left: each waits for another. */
+/* Print the sessions that are below no other one, and then what is left: each waits for another. */
 static void tree_print_all(struct cmd_ps *cmd)
 {
 	for (size_t i = 0; i < cmd->rows; i++)
@@ -165,36 +173,111 @@ static void tree_print_all(struct cmd_ps *cmd)
 			tree_print(cmd, i, 0);
 }
 
-/* Select and sort the rows of ->list. Return 0 or -ENOMEM. */
-static int rows_make(struct cmd_ps *cmd)
+/* A session for which another one waits. */
+struct blocker {
+	uint32_t server;		/* PID of its main process */
+	uint64_t id;
+};
+
+static int blocker_compare(const void *a, const void *b)
+{
+	const struct blocker *x = a, *y = b;
+	int order = row_compare_number(x->server, y->server);
+
+	return order ? order : row_compare_number(x->id, y->id);
+}
+
+/* Select those for which a session of @wanted waits. Return how many were added, or -ENOMEM. */
+static ssize_t rows_add_blockers(const struct ps_list *list, bool wanted[])
+{
+	struct blocker *blockers;
+	ssize_t added = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		n += wanted[i] ? list->session[i].nblockers : 0;
+	blockers = calloc(n + 1, sizeof(*blockers));
+	if (!blockers)
+		return -ENOMEM;
+	n = 0;
+	for (size_t i = 0; i < list->n; i++)
+		for (unsigned int j = 0; wanted[i] && j < list->session[i].nblockers; j++)
+			blockers[n++] = (struct blocker){ list->session[i].server->pid,
+							  list->session[i].blockers[j] };
+	qsort(blockers, n, sizeof(*blockers), blocker_compare);
+	for (size_t i = 0; n && i < list->n; i++) {
+		const struct ps_session *s = &list->session[i];
+		struct blocker one = { s->server->pid, ps_session_id(s) };
+
+		if (wanted[i] || !bsearch(&one, blockers, n, sizeof(*blockers), blocker_compare))
+			continue;
+		wanted[i] = true;
+		added++;
+	}
+	free(blockers);
+	return added;
+}
+
+/* Select in @wanted the rows to print. Return 0 or -ENOMEM. */
+static int rows_select(const struct cmd_ps *cmd, bool wanted[])
 {
 	const struct sink_config sink = {
 		.filter = tracing_filter(&cmd->options), .redact = cmd->options.redact,
 	};
+	ssize_t added;
 
-	cmd->rows = cmd->blocked = 0;
-	cmd->row = calloc(cmd->list.n + 1, sizeof(*cmd->row));
-	cmd->printed = calloc(cmd->list.n + 1, sizeof(*cmd->printed));
-	if (!cmd->row || !cmd->printed)
-		return -ENOMEM;
 	for (size_t i = 0; i < cmd->list.n; i++) {
-		struct ps_session *session = &cmd->list.session[i];
+		struct ps_session *s = &cmd->list.session[i];
 
-		if (row_lasts(cmd, session) && sink_session(&sink, session))
-			cmd->row[cmd->rows++] = session;
+		wanted[i] = sink_session(&sink, s) && row_lasts(cmd, s) &&
+			    (own.all || !row_is_spare(s));
 	}
-	qsort(cmd->row, cmd->rows, sizeof(*cmd->row),
-	      own.tree ? row_compare_tree : row_compare);
-	while (cmd->blocked < cmd->rows && cmd->row[cmd->blocked]->nblockers)
-		cmd->blocked++;
+	/* These may wait for others. */
+	while ((added = rows_add_blockers(&cmd->list, wanted)) > 0)
+		;
+	return (int)added;
+}
+
+/* Make the list of the rows that may belong below others. */
+static void rows_find_lower(struct cmd_ps *cmd)
+{
+	cmd->nlower = 0;
+	for (size_t i = 0; i < cmd->rows; i++)
+		if (cmd->row[i]->leader || (own.tree && cmd->row[i]->nblockers))
+			cmd->lower[cmd->nlower++] = i;
+}
+
+/* Select and sort the rows of ->list. Return 0 or -ENOMEM. */
+static int rows_make(struct cmd_ps *cmd)
+{
+	size_t n = cmd->list.n;
+	bool *wanted = calloc(n + 1, sizeof(*wanted));
+	int err = -ENOMEM;
+
+	cmd->rows = 0;
+	cmd->row = calloc(n + 1, sizeof(*cmd->row));
+	cmd->lower = calloc(n + 1, sizeof(*cmd->lower));
+	cmd->printed = calloc(n + 1, sizeof(*cmd->printed));
+	if (wanted && cmd->row && cmd->lower && cmd->printed)
+		err = rows_select(cmd, wanted);
+	for (size_t i = 0; !err && i < n; i++)
+		if (wanted[i])
+			cmd->row[cmd->rows++] = &cmd->list.session[i];
+	free(wanted);
+	if (err)
+		return err;
+	qsort(cmd->row, cmd->rows, sizeof(*cmd->row), row_compare);
+	rows_find_lower(cmd);
 	return 0;
 }
 
 static void rows_free(struct cmd_ps *cmd)
 {
 	free(cmd->row);
+	free(cmd->lower);
 	free(cmd->printed);
 	cmd->row = NULL;
+	cmd->lower = NULL;
 	cmd->printed = NULL;
 	ps_list_free(&cmd->list);
 }
@@ -203,10 +286,7 @@ static void rows_print(struct cmd_ps *cmd)
 {
 	if (!cmd->options.json)
 		ps_table_header(&cmd->table);
-	if (own.tree)
-		tree_print_all(cmd);
-	for (size_t i = 0; i < cmd->rows && !own.tree; i++)
-		row_print(cmd, cmd->row[i], 0);
+	tree_print_all(cmd);
 }
 
 static int cmd_ps_none(struct cmd_ps *cmd)
@@ -362,12 +442,18 @@ static const struct option_row option_tree = {
 	OPTION_OWN(own.tree),
 };
 
+static const struct option_row option_all = {
+	.name = "all",
+	.help = "also idle processes that serve no client",
+	OPTION_OWN(own.all),
+};
+
 static const struct option_row *const ps_options[] = {
 	&option_min_sessions, &option_pid, &option_path, &option_duration, &option_interval,
-	&option_count_intervals, &option_tree, &option_engine, &option_user, &option_db,
-	&option_client, &option_app, &option_backend, &option_match, &option_container,
-	&option_text, &option_redact, &option_session_columns, &option_json, &option_threshold,
-	&option_exe, &option_help, &option_version, NULL
+	&option_count_intervals, &option_all, &option_tree, &option_engine, &option_user,
+	&option_db, &option_client, &option_app, &option_backend, &option_match,
+	&option_container, &option_text, &option_redact, &option_session_columns, &option_json,
+	&option_threshold, &option_exe, &option_help, &option_version, NULL
 };
 
 static bool json_with_columns(const struct options *opts)
@@ -404,8 +490,8 @@ const struct command command_ps = {
 	"waits, who blocks them, and their current or last statements. They are read from\n"
 	"the memory of the servers; nothing is attached. With THRESHOLD, only sessions\n"
 	"that have been in their state for that long. ENGINE: default all.\n"
-	"Columns, for -o: id, pid, server, engine, user, db, client, app, container,\n"
-	"state, xact, time, wait, stage, blocked_by, query.\n",
+	"Columns, for -o: id, pid, server, engine, user, db, client, app, backend,\n"
+	"container, state, xact, time, wait, stage, blocked_by, query.\n",
 	.examples =
 	"  dbslower ps                       # all sessions; active ones first\n"
 	"  dbslower ps 5s --user app         # of one user, for 5 s in the same state\n"

@@ -154,14 +154,14 @@ void sink_wait(struct sink *sink, const struct lock_wait *wait)
 
 bool sink_session(const struct sink_config *config, struct ps_session *session)
 {
-	if (!filter_selects(&config->filter, session->server, &session->who, session->text,
-			    session->len))
-		return false;
+	bool selected = filter_selects(&config->filter, session->server, &session->who,
+				       session->text, session->len);
+
 	/* A statement that has ended may have failed as a string had no end. */
 	if (config->redact && session->text)
 		session->len = fingerprint_redact(session->server->engine->dialect, session->text,
 						  session->len,
 						  session->cut || session->state != PS_ACTIVE,
 						  session->text);
-	return true;
+	return selected;
 }

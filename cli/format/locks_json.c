@@ -23,6 +23,7 @@ static void json_holder(struct output *out, const struct lock_backend *backend)
 		output_string(out, "{\"prepared_transaction\":true");
 	if (backend->connection)
 		json_number(out, ",\"connection_id\":", backend->connection);
+	json_known(out, ",\"backend\":\"", backend->kind);
 	output_string(out, backend->queued ? ",\"queued\":true" : ",\"queued\":false");
 	json_ms(out, ",\"blocked_ms\":", backend->blocked_ns);
 	if (backend->valid)

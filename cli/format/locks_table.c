@@ -46,7 +46,7 @@ static void show_text(struct output *out, const struct lock_backend *backend)
 	output_string(out, backend->cut ? "..." : "");
 }
 
-/* Append "held by 4240, …"; of one of @several, "held by 4240 for 101.4 ms, …". */
+/* Append "held by 4240, …"; of one of @several, "held by 4240 (walsender) for 101.4 ms, …". */
 static void show_who(struct output *out, const struct lock_backend *backend, bool several)
 {
 	output_string(out, INDENT);
@@ -57,6 +57,11 @@ static void show_who(struct output *out, const struct lock_backend *backend, boo
 		output_string(out, "connection ");
 	if (backend->pid)
 		output_u64(out, locks_backend_id(backend));
+	if (*backend->kind && strcmp(backend->kind, "client")) {
+		output_string(out, " (");
+		escape_terminal(out, backend->kind, strlen(backend->kind), false);
+		output_char(out, ')');
+	}
 	if (several) {
 		output_string(out, " for ");
 		output_fixed(out, backend->blocked_ns / 1000, 3);

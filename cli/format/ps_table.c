@@ -204,10 +204,16 @@ static void table_statement(const struct ps_table *table, const struct ps_sessio
 
 	if (table->width)
 		len = escape_fit(s->text, len, room, NULL);
-	if (s->text)
+	if (s->text) {
 		escape_terminal(table->out, s->text, len, true);
-	else
+	} else if (s->background && *s->who.backend) {
+		/* As ps(1) has it. */
+		output_char(table->out, '[');
+		escape_terminal(table->out, s->who.backend, strlen(s->who.backend), true);
+		output_char(table->out, ']');
+	} else {
 		output_char(table->out, '-');
+	}
 }
 
 void ps_table_row(const struct ps_table *table, const struct ps_session *session,
@@ -246,6 +252,8 @@ void ps_json(struct output *out, const struct ps_session *s, uint64_t now_ns)
 	json_head(out, "{\"type\":\"session\",\"time\":\"", now_ns, s->server);
 	json_number(out, ",\"pid\":", s->who.pid);
 	json_who(out, &s->who);
+	if (s->leader)
+		json_number(out, ",\"leader_pid\":", s->leader);
 	json_string(out, ",\"state\":\"", states[s->state].name);
 	json_age(out, ",\"duration_ms\":", s->statement_ns, now_ns);
 	json_age(out, ",\"state_ms\":", s->state_ns, now_ns);

@@ -9,7 +9,7 @@
 #include "cli/suggest.h"
 #include "db/ps/ps.h"
 
-#define PS_COLUMNS	16
+#define PS_COLUMNS	24
 
 struct ps_column;
 

@@ -21,6 +21,7 @@ struct lock_backend {
 	bool queued;		/* does not hold the lock, but is ahead in its queue */
 	bool current;		/* blocked the wait when it was last read */
 	uint64_t blocked_ns;	/* time of the wait during which it held the lock, or was ahead */
+	char kind[BACKEND_NAME];	/* what it serves, as who.backend; "": unknown */
 	bool valid;		/* ->running and ->text could be read */
 	bool idle_valid;	/* .. and ->idle */
 	bool running;		/* ->text is running; else it was the last statement */

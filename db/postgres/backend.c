@@ -2,8 +2,11 @@
 #include "db/postgres/backend.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "db/postgres/catalog.h"
+#include "db/postgres/entry.h"
 #include "db/session/identity.h"
 #include "host/process.h"
 
@@ -17,15 +20,6 @@ uint64_t postgres_backend_pointer(const struct process_memory *memory, uint64_t 
 	if (!variable || process_memory_variable(memory, variable, &value, sizeof(value)))
 		return 0;
 	return value;
-}
-
-bool postgres_backend_is_session(const struct postgres_ps *ps, const struct process_memory *memory)
-{
-	uint8_t replication;
-
-	return postgres_backend_pointer(memory, ps->client) &&
-	       !process_memory_variable(memory, ps->replication, &replication,
-					sizeof(replication)) && !replication;
 }
 
 /*
@@ -69,7 +63,8 @@ static void port_names(const struct postgres_ps *ps, const struct process_memory
 {
 	char title[512], user[NAME_BYTES], database[NAME_BYTES];
 	ssize_t len = process_title(who->pid, title, sizeof(title) - 1);
-	uint64_t port = postgres_backend_pointer(memory, ps->client), words[PORT_WORDS];
+	uint64_t port = postgres_backend_pointer(memory, ps->locks.serves.client);
+	uint64_t words[PORT_WORDS];
 
 	if (len <= 0 || process_memory_read(memory, port, words, sizeof(words)) != sizeof(words))
 		return;
@@ -88,4 +83,39 @@ void postgres_backend_who(const struct postgres_ps *ps, const struct process_mem
 	if (!*who->user)
 		port_names(ps, memory, who);
 	snprintf(who->backend, sizeof(who->backend), "client");
+}
+
+uint32_t postgres_backend_internal(const struct postgres_ps *ps,
+				   const struct process_memory *memory, const char *entry,
+				   struct who *who)
+{
+	static const char parallel[] = "parallel worker for PID ";
+	char title[KIND_TITLE];
+	const char *at;
+	size_t len;
+
+	postgres_kind_read(&ps->locks.serves, memory, who->pid, who->backend);
+	postgres_catalog_who(who->pid, load32(entry + ENTRY_DATABASE), load32(entry + ENTRY_USER),
+			     who);
+	postgres_kind_title(who->pid, title);
+	at = strstr(title, parallel);
+	if (at)
+		return (uint32_t)strtoul(at + strlen(parallel), NULL, 10);
+	/* "walsender USER CLIENT ..." */
+	len = strlen(who->user);
+	at = strcmp(who->backend, "walsender") ? NULL : postgres_kind_rest(title);
+	if (!at || !len || strncmp(at, who->user, len) || at[len] != ' ')
+		return 0;
+	snprintf(who->client, sizeof(who->client), "%.*s", (int)strcspn(at + len + 1, " "),
+		 at + len + 1);
+	return 0;
+}
+
+const char *postgres_backend_text(const struct postgres_ps *ps, const struct process_memory *memory)
+{
+	uint8_t applies = 0;
+
+	if (ps->applies)
+		process_memory_variable(memory, ps->applies, &applies, sizeof(applies));
+	return applies ? "logical replication apply" : NULL;
 }

@@ -15,7 +15,8 @@ struct postgres_ps {
 	struct wait_names waits;
 	bool named;				/* both have the names */
 	/* Variables as linked; 0: missing. */
-	uint64_t client, replication, query, transaction;
+	uint64_t query, transaction;
+	uint64_t applies;			/* in_remote_transaction */
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
 	unsigned int wait_at;
 };
@@ -23,11 +24,20 @@ struct postgres_ps {
 /* Return the pointer in @variable, as linked; 0: none, or it cannot be read. */
 uint64_t postgres_backend_pointer(const struct process_memory *memory, uint64_t variable);
 
-/* Return whether a process serves a client, other than for replication. */
-bool postgres_backend_is_session(const struct postgres_ps *ps, const struct process_memory *memory);
-
-/* Set user, database and client of the process ->pid, whose memory is @memory. */
+/* Set user, database, client and backend of the process ->pid of a client, with @memory. */
 void postgres_backend_who(const struct postgres_ps *ps, const struct process_memory *memory,
-		     const struct engine *engine, struct who *who);
+			  const struct engine *engine, struct who *who);
+
+/*
+ * The same of another process, whose entry of pg_stat_activity begins with the ENTRY_LEAST bytes
+ * @entry. Return the PID of the leader of a parallel worker, as the server sees it, or 0.
+ */
+uint32_t postgres_backend_internal(const struct postgres_ps *ps,
+				   const struct process_memory *memory, const char *entry,
+				   struct who *who);
+
+/* Return what a process that runs a statement without a text does; NULL: unknown. */
+const char *postgres_backend_text(const struct postgres_ps *ps,
+				  const struct process_memory *memory);
 
 #endif

@@ -163,3 +163,13 @@ int postgres_catalog_name(uint32_t pid, enum postgres_catalog catalog, uint32_t 
 		*name = '\0';
 	return err ? err : *name ? 0 : -ENOENT;
 }
+
+void postgres_catalog_who(uint32_t pid, uint32_t database, uint32_t user, struct who *who)
+{
+	char name[LOCK_RELATION];
+
+	if (database && !postgres_catalog_name(pid, CATALOG_DATABASES, 0, database, name))
+		snprintf(who->database, sizeof(who->database), "%.63s", name);
+	if (user && !postgres_catalog_name(pid, CATALOG_USERS, 0, user, name))
+		snprintf(who->user, sizeof(who->user), "%.63s", name);
+}

@@ -20,6 +20,12 @@ enum postgres_catalog {
 int postgres_catalog_name(uint32_t pid, enum postgres_catalog catalog, uint32_t database,
 			  uint32_t oid, char name[LOCK_RELATION]);
 
+/*
+ * Set the names of @database and @user, OIDs of which 0 is none, of the server that process @pid
+ * belongs to. What cannot be found stays as it is.
+ */
+void postgres_catalog_who(uint32_t pid, uint32_t database, uint32_t user, struct who *who);
+
 #define POSTGRES_PAGE	8192	/* bytes */
 
 /*

@@ -31,6 +31,8 @@ static inline uint64_t load64(const char *at)
 #define ENTRY_XACT	24
 #define ENTRY_STATEMENT	32
 #define ENTRY_STATE_AT	40
+#define ENTRY_DATABASE	48	/* OIDs; 0: none */
+#define ENTRY_USER	52
 #define ENTRY_TEXT_12	248	/* from 12 on .. */
 #define ENTRY_TEXT_10	232	/* .. and before */
 /* These are before the address of the text, which is at @text. */

@@ -44,12 +44,13 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 		.entry = elf_symbol_value(elf, "MyBEEntry"),
 		.entry_size = elf_symbol_value(elf, "pgstat_track_activity_query_size"),
 		.query = elf_symbol_value(elf, "debug_query_string"),
-		.client = elf_symbol_value(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
+		.wait_at = -1, .holder_at = -1,
 		/* 12 has struct members for GSSAPI encryption, and the function. */
 		.entry_text = elf_symbol_value(elf, "table_open") ? ENTRY_TEXT_12 : ENTRY_TEXT_10,
 		.has_starting = elf_symbol_value(elf, "pgaio_init_backend"),
 	};
 	places->lowest = elf_map_lowest_vaddr(elf);
+	postgres_kinds_find(elf, &places->serves);
 }
 
 void postgres_entry_search(struct postgres_locks *places, const struct process_memory *memory,
@@ -170,7 +171,7 @@ static void reader_places(const struct reader *r, struct lock_backend *backend)
 
 	backend->valid = backend->idle_valid = r->places->query;
 	/* A background process runs no client's statement, but it is not idle either. */
-	backend->running = query || !reader_pointer(r, r->places->client);
+	backend->running = query || !reader_pointer(r, r->places->serves.client);
 	if (query)
 		reader_text(r, query, backend);
 	reader_entry(r, backend);
@@ -356,6 +357,7 @@ static int reader_keep(const struct reader *r, uint64_t address, bool queued,
 			return 0;
 	if (backend.pid && !reader_open(&other, r->places, backend.pid, r->size)) {
 		reader_backend(&other, &backend);
+		postgres_kind_read(&r->places->serves, &other.memory, backend.pid, backend.kind);
 		process_memory_close(&other.memory);
 	}
 	lock_info_add(info, &backend);

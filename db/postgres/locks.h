@@ -10,6 +10,7 @@
 #define DB_POSTGRES_LOCKS_H
 
 #include "db/locks/info.h"
+#include "db/postgres/kind.h"
 #include "db/postgres/variables.h"
 #include "usdt/elf.h"
 
@@ -22,7 +23,8 @@ struct postgres_locks {
 	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	/* Variables as linked; 0: missing. */
-	uint64_t proc, entry, entry_size, query, client, kinds;
+	uint64_t proc, entry, entry_size, query, kinds;
+	struct postgres_kinds serves;
 	size_t entry_text;	/* offset in an entry of pg_stat_activity, see entry.h */
 	unsigned int searches;	/* for ->entry, which has no symbol before 14 */
 	bool has_starting;	/* see postgres_entry_state() */

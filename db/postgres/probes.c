@@ -218,16 +218,6 @@ static void postgres_client(const char *host, const char *port, char *client, si
 	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
 }
 
-static void postgres_catalog_who(uint32_t pid, uint32_t database, uint32_t user, struct who *who)
-{
-	char name[LOCK_RELATION];
-
-	if (database && !postgres_catalog_name(pid, CATALOG_DATABASES, 0, database, name))
-		snprintf(who->database, sizeof(who->database), "%.63s", name);
-	if (user && !postgres_catalog_name(pid, CATALOG_USERS, 0, user, name))
-		snprintf(who->user, sizeof(who->user), "%.63s", name);
-}
-
 static const struct engine_activity postgres_activity = {
 	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
 	.client = "MyProcPort", .replication = "am_walsender",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sessions of PostgreSQL, 10 to 19: each is a process. Its entry of pg_stat_activity is at
+ * Sessions of PostgreSQL, 10 to 19: each is a process, whether it serves a client or not. Its entry
+ * of pg_stat_activity is at
  * MyBEEntry (struct PgBackendStatus; utils/backend_status.h), which before 14 is found by what it
  * points to. If it cannot be, variables and the title have less.
  */
@@ -34,8 +35,7 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 
 	postgres_locks_find(elf, &ps->locks);
 	ps->locks.is_program = is_program;
-	ps->client = elf_symbol_value(elf, "MyProcPort");
-	ps->replication = elf_symbol_value(elf, "am_walsender");
+	ps->applies = elf_symbol_value(elf, "in_remote_transaction");
 	ps->query = elf_symbol_value(elf, "debug_query_string");
 	if (accessor_read_global(elf, "GetCurrentTransactionStartTimestamp", &ps->transaction))
 		ps->transaction = 0;
@@ -45,7 +45,7 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 	/* In a large file, it is names that are not found. */
 	lock_names_find(elf, &ps->locks);
 	wait_names_find(elf, &ps->waits);
-	return ps->query && ps->client && ps->replication ? 0 : -ENOENT;
+	return ps->query && ps->locks.serves.client && ps->locks.serves.replication ? 0 : -ENOENT;
 }
 
 static void postgres_names(void *state, const struct process_memory *memory, const char *version)
@@ -222,6 +222,30 @@ static void postgres_learn(void *state, const struct process_memory *memory, uin
 	wait_names_custom(&ps->waits, &ps->locks, memory, server, event);
 }
 
+/*
+ * Set who a process is that serves no client, but has an entry of pg_stat_activity. Return whether
+ * it has one.
+ */
+static bool reader_internal(const struct reader *r, struct ps_session *session)
+{
+	char entry[ENTRY_LEAST];
+
+	if (!reader_entry(r, reader_pointer(r, r->ps->locks.entry), entry))
+		return false;
+	session->background = !reader_pointer(r, r->ps->locks.serves.client);
+	session->leader = postgres_backend_internal(r->ps, &r->memory, entry, &session->who);
+	return true;
+}
+
+/* Set the text of a running statement that has none. */
+static void reader_no_text(const struct reader *r, struct ps_session *session)
+{
+	const char *text = postgres_backend_text(r->ps, &r->memory);
+
+	session->text = text ? strdup(text) : NULL;
+	session->len = session->text ? strlen(text) : 0;
+}
+
 /* Read the processes that hold the heavyweight lock for which the session waits. */
 static void reader_blockers(const struct reader *r, struct ps_session *session)
 {
@@ -241,21 +265,29 @@ static int postgres_read(void *state, const struct ps_query *query)
 	struct reader r = { .ps = state, .query = query };
 	struct ps_session session = {
 		.who = { .pid = query->process->pid, .tid = query->process->pid },
+		.ns_pid = query->process->ns_pid,
 	};
 	uint32_t event;
+	bool client;
 	int err = process_memory_open_program(query->process, query->lowest, &r.memory);
 
 	if (err)
 		return err;
-	if (!postgres_backend_is_session(state, &r.memory))
+	client = postgres_kind_is_client(&r.ps->locks.serves, &r.memory);
+	if (!client && !reader_pointer(&r, r.ps->locks.proc))
 		goto cleanup;
 	/* A server that starts does not have all names. */
 	postgres_entry_search(&r.ps->locks, &r.memory, query->process->ns_pid);
+	if (!client && !reader_internal(&r, &session))
+		goto cleanup;
 	if (!r.ps->named)
 		postgres_names(r.ps, &r.memory, query->version);
-	postgres_backend_who(state, &r.memory, query->engine, &session.who);
+	if (client)
+		postgres_backend_who(state, &r.memory, query->engine, &session.who);
 	if (!reader_activity(&r, &session))
 		reader_variables(&r, &session);
+	if (!client && session.state == PS_ACTIVE && !session.text)
+		reader_no_text(&r, &session);
 	backend_application(&r.memory, query->places, session.who.application);
 	event = reader_wait(&r);
 	if (!postgres_event(state, query->process->ppid, event, session.wait)) {

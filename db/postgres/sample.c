@@ -292,10 +292,7 @@ static bool entry_read(const struct postgres_server *server, size_t i)
 	return false;
 }
 
-/*
- * Learn who the session of element @i is, if it is a client's. Return false if its process is not
- * known yet.
- */
+/* Learn whose session element @i is. Return false if its process is not known yet. */
 static bool session_open(const struct reader *s, size_t i)
 {
 	struct entry_session *session = &s->server->session[i];
@@ -309,8 +306,8 @@ static bool session_open(const struct reader *s, size_t i)
 	if (!s->query->wants(s->query->arg, pid) || process_memory_open(pid, &memory))
 		return true;
 	memory.slide = s->server->memory.slide;
-	if (postgres_backend_pointer(&memory, s->ps->locks.entry) == address &&
-	    postgres_backend_is_session(s->ps, &memory)) {
+	if (postgres_backend_pointer(&memory, s->ps->locks.entry) == address) {
+		session->client = postgres_kind_is_client(&s->ps->locks.serves, &memory);
 		session->who = calloc(1, sizeof(*session->who));
 		session->ignored = !session->who;
 		if (session->who)
@@ -380,15 +377,43 @@ static bool session_text(const struct reader *s, size_t i, struct sample *sample
 	       again == load32(entry);
 }
 
-/* A session may be seen before its names are known. */
-static void session_who(const struct reader *s, struct who *who)
+/* A session may be seen before its names are known. Return whether they are to be read. */
+static bool session_is_new(const struct entry_session *session, const char *entry)
+{
+	return session->client ? !*session->who->user :
+	       !*session->who->backend || session->database != load32(entry + ENTRY_DATABASE) ||
+	       session->user != load32(entry + ENTRY_USER);
+}
+
+static void session_who(const struct reader *s, struct entry_session *session, const char *entry)
+{
+	struct who *who = session->who;
+	struct process_memory memory;
+
+	if (process_memory_open(who->pid, &memory))
+		return;
+	memory.slide = s->server->memory.slide;
+	if (session->client) {
+		postgres_backend_who(s->ps, &memory, s->query->engine, who);
+	} else {
+		session->database = load32(entry + ENTRY_DATABASE);
+		session->user = load32(entry + ENTRY_USER);
+		/* The time of a parallel worker is its leader's. */
+		session->ignored = postgres_backend_internal(s->ps, &memory, entry, who);
+	}
+	process_memory_close(&memory);
+}
+
+/* Set the text of a statement that has none, in a process that serves no client. */
+static void session_no_text(const struct reader *s, const struct who *who, struct sample *sample)
 {
 	struct process_memory memory;
 
 	if (process_memory_open(who->pid, &memory))
 		return;
 	memory.slide = s->server->memory.slide;
-	postgres_backend_who(s->ps, &memory, s->query->engine, who);
+	sample->text = postgres_backend_text(s->ps, &memory);
+	sample->len = sample->text ? strlen(sample->text) : 0;
 	process_memory_close(&memory);
 }
 
@@ -417,8 +442,12 @@ static void session_changed(const struct reader *s, size_t i)
 			break;
 		sample.text = NULL;
 	}
-	if (!*session->who->user)
-		session_who(s, session->who);
+	if (sample.active && !sample.text && !session->client)
+		session_no_text(s, session->who, &sample);
+	if (session_is_new(session, entry))
+		session_who(s, session, entry);
+	if (session->ignored)
+		return;
 	process_memory_get(&server->memory, load64(entry + ENTRY_NAME(s->ps->locks.entry_text)),
 		   application, sizeof(session->who->application));
 	application[sizeof(session->who->application) - 1] = '\0';

@@ -17,7 +17,9 @@ struct who;
 struct entry_session {
 	uint32_t pid;			/* in the server's PID namespace; 0: none */
 	uint32_t changes;		/* st_changecount */
-	bool ignored;			/* not a client's, or not wanted */
+	bool ignored;			/* not wanted */
+	bool client;
+	uint32_t database, user;	/* OIDs with which ->who was read, of others */
 	struct who *who;		/* owned */
 	struct sampled *sampled;
 };

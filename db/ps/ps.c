@@ -165,6 +165,23 @@ static void reading_drop(struct reading *reading, uint32_t pid)
 	list->n = n;
 }
 
+/* Set the ->leader of parallel workers, which is a PID as their server sees it. */
+static void reading_leaders(const struct reading *reading)
+{
+	struct ps_list *list = reading->list;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct ps_session *worker = &list->session[i];
+		uint64_t leader = worker->leader;
+
+		worker->leader = 0;
+		for (size_t j = 0; leader && j < list->n && !worker->leader; j++)
+			if (list->session[j].ns_pid == leader && j != i &&
+			    list->session[j].server->pid == worker->server->pid)
+				worker->leader = ps_session_id(&list->session[j]);
+	}
+}
+
 /* Have the child list the sessions of processes above PID @from. Return as helper_receive(). */
 static int reading_from(struct reading *reading, uint32_t *from)
 {
@@ -202,6 +219,7 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 		error_set(error, err == -ENOMEM ? ERROR_MEMORY : ERROR_READER, err, NULL, NULL);
 	} else {
 		err = err ? 0 : reading.err;
+		reading_leaders(&reading);
 	}
 	list->servers = shared->matches;
 	list->more = shared->more;

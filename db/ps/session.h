@@ -29,6 +29,10 @@ enum ps_state {
 struct ps_session {
 	const struct server *server;	/* never NULL; valid until the next ps_read() */
 	struct who who;
+	uint32_t ns_pid;		/* of a process: its PID as the server sees it; 0 */
+	bool background;		/* it serves no client */
+	/* ps_session_id() of the session for which a parallel worker works; 0: it is none */
+	uint64_t leader;
 	enum ps_state state;
 	uint64_t statement_ns;		/* begin of the statement, if ->state is PS_ACTIVE */
 	uint64_t state_ns;		/* since when it has been in this state */

@@ -96,6 +96,7 @@ const struct member backend_members[] = {
 	{ ROW("idle_ns", NUMBER), B(idle_ns) },
 	{ ROW("queued", FLAG), B(queued) },
 	{ ROW("cut", FLAG), B(cut) },
+	{ ROW("backend", STRING), B(kind) },
 	{ .name = NULL }
 };
 

@@ -13,6 +13,7 @@ import pytest
 from cluster import Cluster, wait_for
 from postgres_releases import Release
 from statements import only, stopped, with_tag
+from tool import Announced, run, sessions
 
 RELEASES = [15, 10, 13, 18]
 APPLY = "logical replication apply"
@@ -151,6 +152,7 @@ def test_autovacuum(server, tool):
 def test_autovacuum_that_is_cancelled(server, tool):
     """It gives way to who waits for its lock."""
     traced = tool("-p", server.pid, "-m", "0", "--json")
+    waits = tool("locks", "-p", server.pid, "-m", "100", "--json", kind=Announced)
     with server.connect() as connection:
         connection.execute("create table given (i int) with (autovacuum_vacuum_cost_delay = 50, autovacuum_vacuum_cost_limit = 1)")
         connection.execute("insert into given select generate_series(1, 100000)")
@@ -161,6 +163,9 @@ def test_autovacuum_that_is_cancelled(server, tool):
         connection.execute("drop table given")
     one = wait_for(lambda: [one for one in of_kind(traced, "autovacuum worker") if "public.given" in one["query"]], what="its statement")[0]
     stopped(traced)
+    wait = wait_for(lambda: [one for one in waits.objects() if one["type"] == "lock_wait"], what="the wait for it")[0]
+    assert waits.stop() == 0 and wait["backend"] == "client", wait
+    assert [(holder["pid"], holder["backend"], holder.get("query", one["query"])) for holder in wait["holders"]] == [(one["pid"], one["backend"], one["query"])], wait
     assert (one["backend"], one["status"], one["sqlstate"]) == ("autovacuum worker", "error", "57014"), one
 
 
@@ -199,3 +204,87 @@ def test_background_workers(tool):
         assert ms is None or one["duration_ms"] <= float(ms) + 1, (one, ms)
     assert [one["sqlstate"] for one in found.values() if one["status"] == "error"] == ["22012"]
     assert all(one["duration_ms"] >= 300 for one in found.values())
+
+
+# --- ps
+
+ACTIVITY = """select pid, case backend_type when 'client backend' then 'client' else backend_type end, usename::text, datname::text, state
+    from pg_stat_activity where pid <> pg_backend_pid()"""
+
+
+def test_all_processes(server, subscribed):
+    """ps --all lists those of pg_stat_activity with the same type, user and database; without it, those that do nothing are left out."""
+    with server.connect(replication="database") as walsender:
+        walsender.pgconn.exec_(b"IDENTIFY_SYSTEM")
+        for _ in range(20):		# an autovacuum worker may end meanwhile
+            before = sorted(query(server, ACTIVITY))
+            found = sessions("-p", server.pid, "--all")
+            some = sessions("-p", server.pid)
+            if before == sorted(query(server, ACTIVITY)):
+                break
+        else:
+            pytest.fail("the processes change all the time")
+    who = {one["pid"]: (one["pid"], one["backend"], one.get("user"), one.get("database"), one.get("state")) for one in found}
+    assert sorted(who) == [row[0] for row in before], (before, found)
+    for row in before:
+        assert who[row[0]] == row, (row, found)
+    busy = {row[0] for row in before if row[1] in ("client", "walsender") or row[4] not in (None, "idle")}
+    assert {one["pid"] for one in some} == busy, (some, before)
+
+
+def test_parallel_workers(server):
+    """They are listed below their leader."""
+    server.psql("create table wide as select generate_series(1, 100000) i", "alter table wide set (parallel_workers = 2)", "analyze wide")
+    with server.connect() as connection:
+        for setting in ("parallel_setup_cost = 0", "parallel_tuple_cost = 0", "min_parallel_table_scan_size = 0", "max_parallel_workers_per_gather = 2"):
+            connection.execute(f"set {setting}")
+        connection.pgconn.send_query(b"select count(*) from wide where pg_sleep(0.001) is not null /* parallel */")
+        leader = connection.pgconn.backend_pid
+        type_of = "background worker" if server.number == 10 else "parallel worker"
+        listed = wait_for(lambda: [found for found in [sessions("-p", server.pid)] if sum("leader_pid" in one for one in found) == 2],
+                          what="two parallel workers")[0]
+        table = run("ps", "-p", server.pid, "-o", "pid,query").stdout
+        truth = {row[0] for row in query(server, f"select pid from pg_stat_activity where query like '%/* parallel */' and pid <> {leader} "
+                                                 "and pid <> pg_backend_pid()")}
+        connection.cancel()
+        connection.close()
+    workers = [one for one in listed if "leader_pid" in one]
+    assert {one["pid"] for one in workers} == truth and {one["leader_pid"] for one in workers} == {leader}, (listed, truth)
+    assert {one["backend"] for one in workers} == {type_of} and all("/* parallel */" in one["query"] for one in workers), workers
+    pids = [int(line.split()[0]) for line in table.splitlines()[1:]]
+    assert set(pids[pids.index(leader) + 1:pids.index(leader) + 3]) == truth, table
+    server.psql("drop table wide")
+
+
+def test_blocker_is_a_row(server):
+    """Whatever the filter is."""
+    server.psql("create role waiter superuser login", "create table held (i int)")
+    with server.connect() as holder, server.connect(user="waiter") as waiter:
+        holder.pgconn.exec_(b"begin; lock table held")
+        waiter.pgconn.send_query(b"select * from held")
+        pids = [waiter.pgconn.backend_pid, holder.pgconn.backend_pid]
+        listed = wait_for(lambda: [found for found in [sessions("-p", server.pid, "--user", "waiter")] if len(found) > 1], what="the wait")[0]
+        assert sorted(one["pid"] for one in listed) == sorted(pids) and listed[0]["blocked_by"] == [pids[1]], listed
+        holder.close()
+        waiter.close()
+    server.psql("drop table held", "drop role waiter")
+
+
+# --- without probes
+
+
+def test_sampled(server, subscribed, tool):
+    """The same statements, from memory."""
+    traced = tool("-p", server.pid, "-m", "100", "--json", "--sample", "10ms")
+    with server.connect() as connection:
+        for i in range(3):
+            connection.execute("insert into changes values (%s, %s)", [i, "slow" if i == 1 else "fast"])
+        connection.execute("create table cleaned (i int) with (autovacuum_vacuum_cost_delay = 20, autovacuum_vacuum_cost_limit = 1)")
+        connection.execute("insert into cleaned select generate_series(1, 5000)")
+        connection.execute("delete from cleaned")
+    one = wait_for(lambda: with_tag(traced, APPLY), what="the transaction that is applied")[0]
+    cleaned = wait_for(lambda: with_tag(traced, "public.cleaned"), what="the autovacuum")[0]
+    stopped(traced)
+    server.psql("drop table cleaned")
+    assert one["duration_ms"] >= 190 and one["database"] == "copy" and one["query"] == APPLY, one
+    assert (cleaned["backend"], cleaned["database"]) == ("autovacuum worker", "postgres") and cleaned["query"].startswith("autovacuum: VACUUM"), cleaned

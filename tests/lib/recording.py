@@ -320,7 +320,7 @@ class Decoder:
     @staticmethod
     def backend(m):
         found = {"pid": m["pid"]} if "pid" in m else {"prepared_transaction": True}
-        found.update(known(connection_id=m.get("connection_id")), queued="queued" in m, blocked_ms=ms(m.get("blocked_ns", 0)))
+        found.update(known(connection_id=m.get("connection_id"), backend=m.get("backend")), queued="queued" in m, blocked_ms=ms(m.get("blocked_ns", 0)))
         if "read" in m:
             found["running"] = "running" in m
         if "idle_read" in m:

@@ -282,6 +282,8 @@ static struct lock_backend random_backend(int number)
 		.blocked_ns = random_number(60), .idle_ns = random_number(60),
 	};
 
+	if (random_below(2))
+		random_text(b.kind, sizeof(b.kind), true);
 	if (random_below(2)) {
 		b.text = made.texts[number];
 		b.len = random_below(sizeof(made.texts[0]));
