@@ -159,6 +159,8 @@ enum event_backend {
 	BACKEND_WALSENDER,
 	BACKEND_WORKER,		/* a background worker */
 	BACKEND_AUTOVACUUM,
+	BACKEND_EVENT,		/* MySQL, MariaDB: of the event scheduler */
+	BACKEND_APPLIER,	/* the same: of replication */
 };
 
 /*
@@ -167,10 +169,17 @@ enum event_backend {
  */
 struct event_identity {
 	struct event_session session;
-	__u32 backend;			/* enum event_backend */
-	__u32 database_id, user_id;	/* of one that serves no client: as in the catalog; 0 */
-	char user[64], database[64], host[64], port[8];
-	char type[44];			/* of a background worker */
+	char user[64], database[64];
+	union {
+		char host[64];
+		struct {			/* with ->internal */
+			__u32 database_id, user_id;	/* as in the catalog; 0: unknown */
+			char type[48];		/* of a background worker */
+		};
+	};
+	char port[6];
+	__u8 backend;		/* enum event_backend */
+	__u8 internal;		/* a process of PostgreSQL that serves no client: has no names */
 };
 
 /*
@@ -249,7 +258,8 @@ struct session {
 	__u64 first_at, text_at, caller;
 	__u64 query_id_at;	/* address of the server's query ID; 0: it computes none */
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
-	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
+	__u16 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
+	__u16 backend;		/* with ->object: enum event_backend */
 	__u32 engine_number;	/* of its server's engine, for struct stat_key */
 	/* With ->object: the kernel's ID of its statement's thread; else: it serves no client */
 	__u32 thread;
@@ -636,9 +646,9 @@ struct wanted_server {
 
 _Static_assert(sizeof(struct event_statement) == 104, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
-_Static_assert(sizeof(struct event_identity) == 280, "no padding");
+_Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_application) == 104, "no padding");
-_Static_assert(sizeof(struct event_transaction) == 424, "no padding");
+_Static_assert(sizeof(struct event_transaction) == 368, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

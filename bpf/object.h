@@ -95,6 +95,7 @@ INLINE void object_identity(const struct session *session, const struct object_p
 	__u64 object = session->object, context = object_context(object, places), database = 0;
 
 	event->session = event_session(EVENT_SESSION, s->target_id, (__u64)s->pid << 32 | s->tid);
+	event->backend = (__u8)session->backend;
 	object_name(event->user, sizeof(event->user), context, &places->user);
 	object_name(event->host, sizeof(event->host), context, &places->host);
 	if (!event->host[0])

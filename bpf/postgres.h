@@ -26,7 +26,10 @@ ARGUMENT(sqlstate);	/* of the first error in process: five characters of 6 bits 
 ARGUMENT(error_index);	/* .. and the index of the current one; -1: none */
 ARGUMENT(status);	/* exit status of the process */
 ARGUMENT(mode);		/* enum ProcessingMode */
-ARGUMENT(applies);	/* not 0: it applies a transaction of a logical replication */
+ARGUMENT(activity);	/* enum BackendState that is reported .. */
+ARGUMENT(running);	/* .. and STATE_RUNNING, which is 3 from 18 on */
+ARGUMENT(applies);	/* not 0: it applies a transaction of a logical replication .. */
+ARGUMENT(parallel_apply);	/* .. or parts of one */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
@@ -100,16 +103,14 @@ INLINE int text_is_parsed(const char *text, int certain)
 
 /*
  * Complete a step of @session, which serves no client. Extensions report a text once more when they
- * are idle, from the same place. A logical replication worker has no texts.
+ * become idle. A logical replication worker has no texts.
  */
-static __attribute__((noinline)) void step_of_background(void *ctx, struct session *session,
-							 struct step *step)
+INLINE void step_of_background(void *ctx, struct step *step)
 {
-	if (step->text && session->s.flags & SESSION_OPEN &&
-	    session->text_at == (__u64)step->text && text_same(session, step->text))
+	if ((__u32)arg_activity(ctx) != (__u32)arg_running(ctx))
 		step->text = 0;
 	else if (!step->text)
-		step->applies = arg_applies(ctx) != 0;
+		step->applies = arg_applies(ctx) || arg_parallel_apply(ctx);
 }
 
 /* Copy a text that has none. */
@@ -117,11 +118,14 @@ INLINE void text_of_apply(struct session *session)
 {
 	static const char apply[] = "logical replication apply";
 	struct event_statement *s = &session->s;
+	__u64 limit = VALUE(text_bytes), len = sizeof(apply) - 1;
 
 	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
 	__builtin_memcpy(session->text, apply, sizeof(apply));
-	s->text_len = sizeof(apply) - 1;
-	s->query_bytes = sizeof(apply) - 1;
+	s->query_bytes = len;
+	s->text_len = len < limit ? len : limit;
+	if (len > limit)
+		s->flags |= STATEMENT_CUT;
 }
 
 /*
@@ -417,7 +421,7 @@ PROGRAM(activity)
 	}
 	session_joined(session);
 	if (session->thread)
-		step_of_background(ctx, session, &step);
+		step_of_background(ctx, &step);
 	else if (step.text)
 		step.parse = text_is_parsed(step.text, 0);
 	if (session_phase(&session->s) != SESSION_IDLE)
@@ -452,13 +456,13 @@ PROGRAM(activity)
 	 * Copy the text now: the server frees it before the statement ends. It is known if it was
 	 * compared as a whole.
 	 */
-	if (step.applies) {
+	if (step.applies)
 		text_of_apply(session);
-	} else if (first || !session->s.text_len ||
-		   session->s.text_len >= VALUE(head_bytes) - 1) {
+	else if (first || !session->s.text_len || session->s.text_len >= VALUE(head_bytes) - 1)
 		text_read(session, step.text);
-		stat_command(session, STAT_SKIPPED);
-	}
+	else
+		return 0;
+	stat_command(session, STAT_SKIPPED);
 	return 0;
 }
 
@@ -598,6 +602,9 @@ PROGRAM(failure)
 	__u64 state = postgres_sqlstate(ctx);
 	struct event_statement *s;
 
+	/* Logical decoding aborts without an error. */
+	if (session && session->s.flags & SESSION_INTERNAL && (__s64)arg_error_index(ctx) < 0)
+		return 0;
 	/* While a portal is suspended, the error is that of another message. */
 	if (!session || !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_PAUSED)
 		return postgres_message_fails(ctx, session, state);
@@ -639,15 +646,15 @@ PROGRAM(background_failure)
 
 /*
  * proc_exit(status). A connection that is refused has no statement: it counts as one that fails,
- * without a text. Its error has been reported, and taken off the stack of errors. A process that
- * serves no client mostly ends with its last statement, which is sent when its thread exits.
+ * without a text. Its error has been reported, and taken off the stack of errors. Other processes
+ * mostly end with their last statement, which is sent when the thread exits.
  */
 PROGRAM(process_ends)
 {
 	struct session *session = session_current(ctx);
 
-	if (session && session->thread) {
-		if (!(session->s.flags & SESSION_OPEN))
+	if (session && session->s.flags & SESSION_INTERNAL) {
+		if (session_phase(&session->s) != SESSION_RUNNING)
 			return 0;
 		if ((__u32)arg_status(ctx))
 			background_failed(session, postgres_first_sqlstate(ctx));
@@ -655,7 +662,7 @@ PROGRAM(process_ends)
 		return 0;
 	}
 	if (!VALUE(want_statements) || (__u32)arg_status(ctx) != EXIT_FATAL ||
-	    (__u32)arg_mode(ctx) != INIT_PROCESSING)
+	    (__u32)arg_mode(ctx) != INIT_PROCESSING || !arg_client(ctx))
 		return 0;
 	session = session_get(ctx, 0);
 	if (session)

@@ -41,6 +41,7 @@ ARGUMENT(host_pair);
 ARGUMENT(address_pair);
 
 CONSTANT(engine_number);
+CONSTANT(backend);	/* enum event_backend of the probe's sessions; 0: the process decides it */
 CONSTANT(text_bytes);	/* bytes of a text that are sent */
 CONSTANT(text_size);	/* text_bytes + 2: for a NUL, and to detect a longer text */
 CONSTANT(head_bytes);	/* bytes of a text that are compared: text_size, HEAD_WORDS at most */
@@ -91,9 +92,33 @@ INLINE void read_name(char *to, __u32 size, __u64 from, __u64 pair)
 		bpf_probe_read_user_str(to, size, (const void *)counted[0]);
 }
 
+/* The identity of a process that serves no client. */
+INLINE void identity_internal(void *ctx, struct event_identity *event)
+{
+	event->user[0] = 0;
+	event->database[0] = 0;
+	event->port[0] = 0;
+	event->backend = arg_worker_entry(ctx) ? BACKEND_WORKER : BACKEND_AUTOVACUUM;
+	event->internal = 1;
+	event->database_id = (__u32)arg_database_id(ctx);
+	/* The offsets in the entry are those of this release if its database is. */
+	event->user_id = (__u32)arg_entry_database(ctx) == event->database_id ?
+			 (__u32)arg_entry_user(ctx) : 0;
+	event->type[0] = 0;
+	if (arg_worker_entry(ctx))
+		read_name(event->type, sizeof(event->type), arg_worker_type(ctx), 0);
+}
+
+/* Fill in @event, whose memory has whatever was there before. */
 INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 {
 	event->session = event_session(EVENT_SESSION, VALUE(target_id), id);
+	if (!arg_client(ctx)) {
+		identity_internal(ctx, event);
+		return;
+	}
+	event->backend = arg_replication(ctx) ? BACKEND_WALSENDER : (__u8)VALUE(backend);
+	event->internal = 0;
 	read_name(event->user, sizeof(event->user), arg_user(ctx), arg_user_pair(ctx));
 	read_name(event->database, sizeof(event->database), arg_database(ctx), 0);
 	read_name(event->host, sizeof(event->host), arg_host(ctx), arg_host_pair(ctx));
@@ -101,17 +126,6 @@ INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 		read_name(event->host, sizeof(event->host), arg_address(ctx),
 			  arg_address_pair(ctx));
 	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
-	if (arg_client(ctx)) {
-		event->backend = arg_replication(ctx) ? BACKEND_WALSENDER : BACKEND_CLIENT;
-		return;
-	}
-	event->database_id = (__u32)arg_database_id(ctx);
-	/* The offsets in the entry are those of this release if its database is. */
-	if ((__u32)arg_entry_database(ctx) == event->database_id)
-		event->user_id = (__u32)arg_entry_user(ctx);
-	event->backend = arg_worker_entry(ctx) ? BACKEND_WORKER : BACKEND_AUTOVACUUM;
-	if (arg_worker_entry(ctx))
-		read_name(event->type, sizeof(event->type), arg_worker_type(ctx), 0);
 }
 
 /*
@@ -206,7 +220,7 @@ INLINE struct session *session_allocate(__u64 key, __u32 number)
 		lost_at(VALUE(target_id), number, LOST_TABLE_FULL);
 		return 0;
 	}
-	session->counted = number + 1;
+	session->counted = (__u16)(number + 1);
 	owner_entries(number, OWNER_SESSIONS, 1);
 	return session;
 }
@@ -220,17 +234,17 @@ INLINE struct event_transaction *session_transaction(struct session *session)
 /* Create a session at its first hit. Return NULL if it is not wanted or there is no room. */
 INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 {
-	struct event_head head = event_head(EVENT_STATEMENT);
 	__u64 id = id_seen(kernel_id);
-	__u32 background = !arg_client(ctx);
+	struct event_head head;
 	struct session *session;
 	char yes = 1;
 
 	/* A parallel worker's time is its leader's. A mark takes less memory than a session. */
-	if (!id || (background && (int)arg_worker(ctx) >= 0) || !pid_wanted(ctx, id >> 32)) {
+	if (!id || (!arg_client(ctx) && (int)arg_worker(ctx) >= 0) || !pid_wanted(ctx, id >> 32)) {
 		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
 	}
+	head = event_head(EVENT_STATEMENT);
 	session = session_allocate(key, head.owner);
 	if (!session)
 		return 0;
@@ -249,11 +263,12 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 	session->s.pid = id >> 32;
 	session->s.tid = id;
 	stat_group(ctx, session);
-	session->thread = background;
-	if (background || arg_replication(ctx))
+	session->backend = (__u16)VALUE(backend);
+	session->thread = !arg_client(ctx);
+	if (session->thread || arg_replication(ctx) || VALUE(backend))
 		session->s.flags |= SESSION_INTERNAL;
 	/* No client prepares its statements, and it has no portals. */
-	if (background)
+	if (session->thread)
 		session->s.flags |= SESSION_UNPARSED | SESSION_SETTLED;
 	send_first_identity(ctx, id);
 	send_present_application(ctx, session);

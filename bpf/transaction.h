@@ -20,6 +20,12 @@ INLINE int transactions_wanted(void)
 	return VALUE(transaction_at) && VALUE(transactions_known);
 }
 
+/* Return whether those of @session are: no others than clients' are followed. */
+INLINE int transactions_of(const struct session *session)
+{
+	return transactions_wanted() && !(session->s.flags & SESSION_INTERNAL);
+}
+
 INLINE int transaction_is_open(const struct event_transaction *t)
 {
 	return t->flags & TRANSACTION_OPEN;
@@ -139,7 +145,7 @@ INLINE void transaction_marked(void *ctx)
 {
 	struct session *session = session_current(ctx);
 
-	if (!session)
+	if (!session || session->s.flags & SESSION_INTERNAL)
 		return;
 	transaction_catch_up(session);
 	if (transaction_is_open(session_transaction(session)))

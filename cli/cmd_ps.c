@@ -40,8 +40,9 @@ struct cmd_ps {
 	struct ps_list list;
 	const struct ps_session **row;	/* of ->list, those that the filter selects */
 	size_t rows;
-	size_t *lower, nlower;		/* elements of ->row that may belong below another one */
-	bool *printed;			/* elements of ->row */
+	struct edge *edge;		/* between rows, by the upper one */
+	size_t nedges;
+	bool *below, *printed;		/* elements of ->row: there is an upper one; printed */
 	uint64_t now_ns;		/* CLOCK_REALTIME of ->list */
 };
 
@@ -124,160 +125,195 @@ static void row_print(struct cmd_ps *cmd, const struct ps_session *s, unsigned i
 		ps_table_row(&cmd->table, s, depth, cmd->now_ns);
 }
 
-static bool row_is_blocked_by(const struct ps_session *s, const struct ps_session *other)
+/* --- the tree: each row below another one, for which it works or, with --tree, waits */
+
+/* A row that may be printed below another one. */
+struct edge {
+	uint32_t server;		/* PID of its main process */
+	uint64_t upper;			/* ps_session_id() of the other one */
+	size_t lower;			/* element of ->row */
+};
+
+static int edge_compare(const struct edge *x, const struct edge *y)
 {
-	for (unsigned int i = 0; i < s->nblockers; i++)
-		if (s->blockers[i] == ps_session_id(other))
-			return s->server->pid == other->server->pid;
-	return false;
+	int order = row_compare_number(x->server, y->server);
+
+	return order ? order : row_compare_number(x->upper, y->upper);
 }
 
-/* Return whether @s is printed below @other: it works for it or, with --tree, waits for it. */
-static bool row_is_below(const struct ps_session *s, const struct ps_session *other)
+static int edge_compare_lower(const void *a, const void *b)
 {
-	if (s->leader)
-		return s->leader == ps_session_id(other) && s->server->pid == other->server->pid;
-	return own.tree && row_is_blocked_by(s, other);
+	const struct edge *x = a, *y = b;
+	int order = edge_compare(x, y);
+
+	return order ? order : x->lower < y->lower ? -1 : x->lower > y->lower;
+}
+
+/* Set *@ids to those of the sessions below which @s may be printed. Return how many these are. */
+static unsigned int row_uppers(const struct ps_session *s, const uint64_t **ids)
+{
+	*ids = s->leader ? &s->leader : s->blockers;
+	return s->leader ? 1 : own.tree ? s->nblockers : 0;
+}
+
+/* Return the first edge with row @upper as the upper one, or where it would be. */
+static const struct edge *edge_first(const struct cmd_ps *cmd, const struct ps_session *upper)
+{
+	const struct edge key = { upper->server->pid, ps_session_id(upper), 0 };
+	size_t from = 0, to = cmd->nedges;
+
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+
+		if (edge_compare(&cmd->edge[at], &key) < 0)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return cmd->edge + from;
 }
 
 /* Print row @at, and below it those that belong there. Each row is printed once. */
 static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 {
+	const struct edge key = { cmd->row[at]->server->pid, ps_session_id(cmd->row[at]), at };
+	const struct edge *edge = edge_first(cmd, cmd->row[at]), *end = cmd->edge + cmd->nedges;
+
 	cmd->printed[at] = true;
 	row_print(cmd, cmd->row[at], depth);
-	for (size_t i = 0; i < cmd->nlower && depth < DEPTH_MAX; i++)
-		if (!cmd->printed[cmd->lower[i]] &&
-		    row_is_below(cmd->row[cmd->lower[i]], cmd->row[at]))
-			tree_print(cmd, cmd->lower[i], depth + 1);
-}
-
-/* Return whether row @at is to be printed below another one. */
-static bool tree_has_parent(const struct cmd_ps *cmd, size_t at)
-{
-	const struct ps_session *s = cmd->row[at];
-
-	for (size_t i = 0; i < cmd->rows && (s->leader || (own.tree && s->nblockers)); i++)
-		if (i != at && row_is_below(s, cmd->row[i]))
-			return true;
-	return false;
+	for (; edge < end && !edge_compare(edge, &key) && depth < DEPTH_MAX; edge++)
+		if (!cmd->printed[edge->lower])
+			tree_print(cmd, edge->lower, depth + 1);
 }
 
 /* Print the sessions that are below no other one, and then what is left: each waits for another. */
 static void tree_print_all(struct cmd_ps *cmd)
 {
 	for (size_t i = 0; i < cmd->rows; i++)
-		if (!cmd->printed[i] && !tree_has_parent(cmd, i))
+		if (!cmd->printed[i] && !cmd->below[i])
 			tree_print(cmd, i, 0);
 	for (size_t i = 0; i < cmd->rows; i++)
 		if (!cmd->printed[i])
 			tree_print(cmd, i, 0);
 }
 
-/* A session for which another one waits. */
-struct blocker {
-	uint32_t server;		/* PID of its main process */
-	uint64_t id;
-};
-
-static int blocker_compare(const void *a, const void *b)
+/* Find the edges between the rows. Return 0 or -ENOMEM. */
+static int tree_make(struct cmd_ps *cmd)
 {
-	const struct blocker *x = a, *y = b;
-	int order = row_compare_number(x->server, y->server);
-
-	return order ? order : row_compare_number(x->id, y->id);
-}
-
-/* Select those for which a session of @wanted waits. Return how many were added, or -ENOMEM. */
-static ssize_t rows_add_blockers(const struct ps_list *list, bool wanted[])
-{
-	struct blocker *blockers;
-	ssize_t added = 0;
+	const uint64_t *ids;
 	size_t n = 0;
 
-	for (size_t i = 0; i < list->n; i++)
-		n += wanted[i] ? list->session[i].nblockers : 0;
-	blockers = calloc(n + 1, sizeof(*blockers));
-	if (!blockers)
+	for (size_t i = 0; i < cmd->rows; i++)
+		n += row_uppers(cmd->row[i], &ids);
+	cmd->edge = calloc(n + 1, sizeof(*cmd->edge));
+	if (!cmd->edge)
 		return -ENOMEM;
-	n = 0;
-	for (size_t i = 0; i < list->n; i++)
-		for (unsigned int j = 0; wanted[i] && j < list->session[i].nblockers; j++)
-			blockers[n++] = (struct blocker){ list->session[i].server->pid,
-							  list->session[i].blockers[j] };
-	qsort(blockers, n, sizeof(*blockers), blocker_compare);
-	for (size_t i = 0; n && i < list->n; i++) {
-		const struct ps_session *s = &list->session[i];
-		struct blocker one = { s->server->pid, ps_session_id(s) };
+	for (size_t i = 0; i < cmd->rows; i++) {
+		unsigned int uppers = row_uppers(cmd->row[i], &ids);
 
-		if (wanted[i] || !bsearch(&one, blockers, n, sizeof(*blockers), blocker_compare))
-			continue;
-		wanted[i] = true;
-		added++;
+		for (unsigned int j = 0; j < uppers; j++)
+			cmd->edge[cmd->nedges++] = (struct edge){ cmd->row[i]->server->pid,
+								  ids[j], i };
 	}
-	free(blockers);
-	return added;
+	qsort(cmd->edge, cmd->nedges, sizeof(*cmd->edge), edge_compare_lower);
+	for (size_t i = 0; i < cmd->rows; i++) {
+		const struct edge key = { cmd->row[i]->server->pid, ps_session_id(cmd->row[i]), i };
+		const struct edge *edge = edge_first(cmd, cmd->row[i]);
+
+		for (; edge < cmd->edge + cmd->nedges && !edge_compare(edge, &key); edge++)
+			cmd->below[edge->lower] |= edge->lower != i;
+	}
+	return 0;
 }
 
-/* Select in @wanted the rows to print. Return 0 or -ENOMEM. */
-static int rows_select(const struct cmd_ps *cmd, bool wanted[])
+/* --- the rows */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct ps_session *x = *(struct ps_session *const *)a;
+	const struct ps_session *y = *(struct ps_session *const *)b;
+	int order = row_compare_number(x->server->pid, y->server->pid);
+
+	return order ? order : row_compare_number(ps_session_id(x), ps_session_id(y));
+}
+
+/*
+ * Add those for which the @n first ones of ->row wait, and so on. @sorted: all sessions by their
+ * IDs. Return how many there are then.
+ */
+static size_t rows_add_blockers(struct cmd_ps *cmd, size_t n, struct ps_session **sorted,
+				bool wanted[])
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct ps_session *s = cmd->row[i];
+
+		for (unsigned int j = 0; j < s->nblockers; j++) {
+			struct ps_session one = { .server = s->server }, *key = &one, **found;
+
+			one.who.pid = (uint32_t)s->blockers[j];
+			one.who.connection = s->who.connection ? s->blockers[j] : 0;
+			found = bsearch(&key, sorted, cmd->list.n, sizeof(*sorted), compare_ids);
+			if (!found || wanted[*found - cmd->list.session])
+				continue;
+			wanted[*found - cmd->list.session] = true;
+			cmd->row[n++] = *found;
+		}
+	}
+	return n;
+}
+
+/* Select the rows to print. Return 0 or -ENOMEM. */
+static int rows_select(struct cmd_ps *cmd)
 {
 	const struct sink_config sink = {
 		.filter = tracing_filter(&cmd->options), .redact = cmd->options.redact,
 	};
-	ssize_t added;
+	size_t n = cmd->list.n;
+	struct ps_session **sorted = calloc(n + 1, sizeof(*sorted));
+	bool *wanted = calloc(n + 1, sizeof(*wanted));
+	int err = sorted && wanted ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < cmd->list.n; i++) {
-		struct ps_session *s = &cmd->list.session[i];
+	for (size_t i = 0; !err && i < n; i++) {
+		struct ps_session *s = sorted[i] = &cmd->list.session[i];
 
 		wanted[i] = sink_session(&sink, s) && row_lasts(cmd, s) &&
 			    (own.all || !row_is_spare(s));
+		if (wanted[i])
+			cmd->row[cmd->rows++] = s;
 	}
-	/* These may wait for others. */
-	while ((added = rows_add_blockers(&cmd->list, wanted)) > 0)
-		;
-	return (int)added;
-}
-
-/* Make the list of the rows that may belong below others. */
-static void rows_find_lower(struct cmd_ps *cmd)
-{
-	cmd->nlower = 0;
-	for (size_t i = 0; i < cmd->rows; i++)
-		if (cmd->row[i]->leader || (own.tree && cmd->row[i]->nblockers))
-			cmd->lower[cmd->nlower++] = i;
+	if (!err) {
+		qsort(sorted, n, sizeof(*sorted), compare_ids);
+		cmd->rows = rows_add_blockers(cmd, cmd->rows, sorted, wanted);
+	}
+	free(sorted);
+	free(wanted);
+	return err;
 }
 
 /* Select and sort the rows of ->list. Return 0 or -ENOMEM. */
 static int rows_make(struct cmd_ps *cmd)
 {
 	size_t n = cmd->list.n;
-	bool *wanted = calloc(n + 1, sizeof(*wanted));
-	int err = -ENOMEM;
 
-	cmd->rows = 0;
+	cmd->rows = cmd->nedges = 0;
 	cmd->row = calloc(n + 1, sizeof(*cmd->row));
-	cmd->lower = calloc(n + 1, sizeof(*cmd->lower));
+	cmd->below = calloc(n + 1, sizeof(*cmd->below));
 	cmd->printed = calloc(n + 1, sizeof(*cmd->printed));
-	if (wanted && cmd->row && cmd->lower && cmd->printed)
-		err = rows_select(cmd, wanted);
-	for (size_t i = 0; !err && i < n; i++)
-		if (wanted[i])
-			cmd->row[cmd->rows++] = &cmd->list.session[i];
-	free(wanted);
-	if (err)
-		return err;
+	if (!cmd->row || !cmd->below || !cmd->printed || rows_select(cmd))
+		return -ENOMEM;
 	qsort(cmd->row, cmd->rows, sizeof(*cmd->row), row_compare);
-	rows_find_lower(cmd);
-	return 0;
+	return tree_make(cmd);
 }
 
 static void rows_free(struct cmd_ps *cmd)
 {
 	free(cmd->row);
-	free(cmd->lower);
+	free(cmd->edge);
+	free(cmd->below);
 	free(cmd->printed);
 	cmd->row = NULL;
-	cmd->lower = NULL;
+	cmd->edge = NULL;
+	cmd->below = NULL;
 	cmd->printed = NULL;
 	ps_list_free(&cmd->list);
 }

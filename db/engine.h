@@ -102,6 +102,7 @@ struct engine_probe {
 	bool on_return;				/* return of the function; it has only %ret */
 	uint32_t asked;				/* only if one of these was asked for; 0: always */
 	uint32_t has;				/* TARGET_HAS_* that this probe provides */
+	uint8_t backend;			/* enum event_backend of its sessions, if known */
 	const struct engine_arg *args;		/* ends with a row without name; NULL: none */
 };
 

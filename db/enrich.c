@@ -187,20 +187,25 @@ static void enrich_spend(struct enrich *e, uint32_t owner, uint64_t begun_ns)
 		e->names_ns = now_ns + NAMES_ADVANCE_NS + NS_PER_S;
 }
 
-/* Write what the session of @event serves, as pg_stat_activity.backend_type has it, to @to. */
-static void identity_backend(const struct event_identity *event, char to[BACKEND_NAME])
+/* Return the name of @backend, as pg_stat_activity.backend_type has those of PostgreSQL. */
+static const char *backend_name(uint32_t backend)
 {
 	static const char *const names[] = {
 		[BACKEND_CLIENT] = "client", [BACKEND_WALSENDER] = "walsender",
 		[BACKEND_WORKER] = "background worker", [BACKEND_AUTOVACUUM] = "autovacuum worker",
+		[BACKEND_EVENT] = "event worker", [BACKEND_APPLIER] = "replication applier",
 	};
-	const char *name = event->backend < sizeof(names) / sizeof(*names) ?
-			   names[event->backend] : "";
 
+	return backend < sizeof(names) / sizeof(*names) ? names[backend] : "";
+}
+
+/* Write what the session of @event serves to @to. */
+static void identity_backend(const struct event_identity *event, char to[BACKEND_NAME])
+{
 	if (event->backend == BACKEND_WORKER && *event->type)
 		snprintf(to, BACKEND_NAME, "%.*s", (int)sizeof(event->type) - 1, event->type);
 	else
-		snprintf(to, BACKEND_NAME, "%s", name);
+		snprintf(to, BACKEND_NAME, "%s", backend_name(event->backend));
 }
 
 /* Read the names of @entry's session, which serves no client, from the catalog of its server. */
@@ -230,7 +235,7 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	char host[sizeof(event->host)], port[sizeof(event->port)];
 	uint32_t tid = event->session.tid, uid;
 	struct identity_entry *entry;
-	bool titled = true, has_uid, internal = event->backend >= BACKEND_WORKER;
+	bool titled = true, has_uid, internal = event->internal;
 
 	identity_backend(event, memory.backend);
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
@@ -239,7 +244,8 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 		 (int)sizeof(event->database) - 1, event->database);
 	snprintf(host, sizeof(host), "%.*s", (int)sizeof(event->host) - 1, event->host);
 	snprintf(port, sizeof(port), "%.*s", (int)sizeof(event->port) - 1, event->port);
-	target->engine->client(host, port, memory.client, sizeof(memory.client));
+	if (!internal)
+		target->engine->client(host, port, memory.client, sizeof(memory.client));
 	has_uid = owners_uid(e->config.runtime->owners, event->session.head.owner, &uid);
 	if (has_uid)
 		trust = enrich_trust_of(target, uid);
@@ -364,7 +370,7 @@ static bool enrich_object(struct enrich *e, const struct session *session, struc
 	enrich_limit_servers(e);
 	e->who = (struct who){ .pid = event->pid, .tid = event->tid };
 	known = sessions_who(e->config.sessions, session, &e->who);
-	snprintf(e->who.backend, sizeof(e->who.backend), "client");
+	snprintf(e->who.backend, sizeof(e->who.backend), "%s", backend_name(session->backend));
 	s->server = servers_of(&e->servers, enrich_target(e, event->target_id), event->pid,
 			       has_uid ? &uid : NULL);
 	s->who = &e->who;

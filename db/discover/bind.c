@@ -17,7 +17,7 @@
 #define VALUES_MAX	256
 #define ARGS_MAX	64	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
-#define FILE_NUMBERS	12	/* values that depend on the file or the probe, not arguments */
+#define FILE_NUMBERS	13	/* values that depend on the file or the probe, not arguments */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
 {
@@ -403,6 +403,7 @@ static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 	linkage->nvalues = config->nvalues;
 	linkage_number(linkage, "constant_target_id", config->target_id);
 	linkage_number(linkage, "constant_engine_number", config->engine_number);
+	linkage_number(linkage, "constant_backend", at->probe->backend);
 	linkage_number(linkage, "constant_commands", config->engine->timed_commands);
 	n = linkage_args(linkage, bind, at);
 	if (n)

@@ -163,6 +163,8 @@ static bool locks_who(struct locks *l, const struct event_lock *event, const str
 	}
 	if (found && (*found->user || !*who->user))
 		*who = *found;
+	if (info && *info->self.kind)
+		snprintf(who->backend, sizeof(who->backend), "%s", info->self.kind);
 	if (engine->identify)
 		all = !l->config.identify || locks_application(l, event, who->application);
 	else

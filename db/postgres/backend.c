@@ -89,7 +89,7 @@ uint32_t postgres_backend_internal(const struct postgres_ps *ps,
 				   const struct process_memory *memory, const char *entry,
 				   struct who *who)
 {
-	static const char parallel[] = "parallel worker for PID ";
+	static const char parallel[] = ": parallel worker for PID ";
 	char title[KIND_TITLE];
 	const char *at;
 	size_t len;
@@ -98,7 +98,7 @@ uint32_t postgres_backend_internal(const struct postgres_ps *ps,
 	postgres_catalog_who(who->pid, load32(entry + ENTRY_DATABASE), load32(entry + ENTRY_USER),
 			     who);
 	postgres_kind_title(who->pid, title);
-	at = strstr(title, parallel);
+	at = postgres_kind_is_worker(&ps->locks.serves, memory) ? strstr(title, parallel) : NULL;
 	if (at)
 		return (uint32_t)strtoul(at + strlen(parallel), NULL, 10);
 	/* "walsender USER CLIENT ..." */

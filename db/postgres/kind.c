@@ -39,6 +39,12 @@ bool postgres_kind_is_client(const struct postgres_kinds *kinds,
 					sizeof(replication)) && !replication;
 }
 
+bool postgres_kind_is_worker(const struct postgres_kinds *kinds,
+			     const struct process_memory *memory)
+{
+	return kind_pointer(memory, kinds->worker);
+}
+
 /* What pg_stat_activity calls the processes with these titles, of 10 and later ones. */
 static const struct title {
 	const char *title, *name;

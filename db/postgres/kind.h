@@ -23,6 +23,10 @@ void postgres_kinds_find(const struct elf *elf, struct postgres_kinds *kinds);
 bool postgres_kind_is_client(const struct postgres_kinds *kinds,
 			     const struct process_memory *memory);
 
+/* Return whether a process is a background worker. */
+bool postgres_kind_is_worker(const struct postgres_kinds *kinds,
+			     const struct process_memory *memory);
+
 /* Write what process @pid serves to @kind: "client" or another word, foreign bytes; "": unknown. */
 void postgres_kind_read(const struct postgres_kinds *kinds, const struct process_memory *memory,
 			uint32_t pid, char kind[BACKEND_NAME]);

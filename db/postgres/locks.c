@@ -526,6 +526,7 @@ int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 	err = reader_find(&r, info);
 	if (!err || event->address)
 		reader_backend(&r, &info->self);
+	postgres_kind_read(&places->serves, &r.memory, pid, info->self.kind);
 	if (!err && !reader_lock(&r, event->address ? event : &info->event, lock))
 		err = -ESTALE;
 	if (!err)

@@ -45,7 +45,13 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 
 #define FIRST_SQLSTATE	"4@{geterrcode:element}+geterrcode(%ip)"
 #define POSTGRES_CALLER	"8@{^pgstat_report_activity}"
-#define APPLIES		"1@in_remote_transaction(%ip)"
+
+/* At the head of pgstat_report_activity(), where its probe is, too. */
+#define ACTIVITY \
+	{ .name = "arg_activity", .spec = "4@%arg0" }, \
+	{ .name = "arg_running", .only_with = "pgaio_init_backend", .fallback = 3 }, \
+	{ .name = "arg_applies", .spec = "1@in_remote_transaction(%ip)" }, \
+	{ .name = "arg_parallel_apply", .spec = "8@MyParallelShared(%ip)" }
 
 /*
  * The order of attaching matters: a thread whose first hit is a completion was running a statement
@@ -120,14 +126,14 @@ static const struct engine_probe postgres_probes[] = {
 		.step = "activity", .program = "activity",
 		.provider = "postgresql", .probe = "statement__status",
 		.args = ENGINE_ARGS({ .name = "arg_text", .probe_arg = 1, .fallback = -1 },
-				    { .name = "arg_applies", .spec = APPLIES },
+				    ACTIVITY,
 				    { .name = "arg_caller", .spec = POSTGRES_CALLER }),
 	},
 	{
 		.step = "activity", .program = "activity",
 		.function = "pgstat_report_activity",
 		.args = ENGINE_ARGS({ .name = "arg_text", .spec = "8@%arg1", .fallback = -1 },
-				    { .name = "arg_applies", .spec = APPLIES },
+				    ACTIVITY,
 				    { .name = "arg_caller", .spec = POSTGRES_CALLER }),
 	},
 };

@@ -242,8 +242,9 @@ static void reader_no_text(const struct reader *r, struct ps_session *session)
 {
 	const char *text = postgres_backend_text(r->ps, &r->memory);
 
-	session->text = text ? strdup(text) : NULL;
-	session->len = session->text ? strlen(text) : 0;
+	session->text = text ? strndup(text, r->query->text_bytes) : NULL;
+	session->len = session->text ? strlen(session->text) : 0;
+	session->cut = session->text && text[session->len];
 }
 
 /* Read the processes that hold the heavyweight lock for which the session waits. */

@@ -22,6 +22,8 @@
 #define ENTRY_TRIES	3
 #define ARRAY_MOST	(24u << 20)	/* bytes, which are read for each sample */
 #define OPENS_MOST	64		/* new sessions in a sample */
+#define NAMES_MOST	4		/* those whose names are read from files in a sample .. */
+#define NAMES_TRIES	2		/* .. and so often of one: at first it may have none */
 #define TEXT_BEGIN	256		/* bytes by which a longer text is recognized */
 #define DEADLINE_STEP	64		/* sessions between two looks at the clock */
 #define LIST_BYTES	(1u << 20)	/* of the PIDs of a server's children */
@@ -34,6 +36,7 @@ struct reader {
 	struct postgres_server *server;
 	const struct sample_query *query;
 	unsigned int opens;		/* new sessions that are still looked at */
+	unsigned int names;		/* those whose names are read from files */
 };
 
 /* How the elements of the array follow each other. */
@@ -381,21 +384,24 @@ static bool session_text(const struct reader *s, size_t i, struct sample *sample
 static bool session_is_new(const struct entry_session *session, const char *entry)
 {
 	return session->client ? !*session->who->user :
-	       !*session->who->backend || session->database != load32(entry + ENTRY_DATABASE) ||
-	       session->user != load32(entry + ENTRY_USER);
+	       session->tries < NAMES_TRIES &&
+	       (!session->tries || session->database != load32(entry + ENTRY_DATABASE) ||
+		session->user != load32(entry + ENTRY_USER));
 }
 
-static void session_who(const struct reader *s, struct entry_session *session, const char *entry)
+static void session_who(struct reader *s, struct entry_session *session, const char *entry)
 {
 	struct who *who = session->who;
 	struct process_memory memory;
 
-	if (process_memory_open(who->pid, &memory))
+	if ((!session->client && !s->names) || process_memory_open(who->pid, &memory))
 		return;
 	memory.slide = s->server->memory.slide;
 	if (session->client) {
 		postgres_backend_who(s->ps, &memory, s->query->engine, who);
 	} else {
+		s->names--;
+		session->tries++;
 		session->database = load32(entry + ENTRY_DATABASE);
 		session->user = load32(entry + ENTRY_USER);
 		/* The time of a parallel worker is its leader's. */
@@ -413,12 +419,13 @@ static void session_no_text(const struct reader *s, const struct who *who, struc
 		return;
 	memory.slide = s->server->memory.slide;
 	sample->text = postgres_backend_text(s->ps, &memory);
-	sample->len = sample->text ? strlen(sample->text) : 0;
+	sample->len = sample->text ? strnlen(sample->text, s->query->text_bytes) : 0;
+	sample->cut = sample->text && sample->text[sample->len];
 	process_memory_close(&memory);
 }
 
 /* Tell the sampler of element @i, which has changed. */
-static void session_changed(const struct reader *s, size_t i)
+static void session_changed(struct reader *s, size_t i)
 {
 	struct postgres_server *server = s->server;
 	struct entry_session *session = &server->session[i];
@@ -485,7 +492,7 @@ static void session_sample(struct reader *s, size_t i)
 
 int postgres_sample(void *state, void *server, const struct sample_query *query)
 {
-	struct reader s = { state, server, query, OPENS_MOST };
+	struct reader s = { state, server, query, OPENS_MOST, NAMES_MOST };
 	size_t size, done;
 	ssize_t n;
 	int err;

@@ -19,7 +19,9 @@ struct entry_session {
 	uint32_t changes;		/* st_changecount */
 	bool ignored;			/* not wanted */
 	bool client;
-	uint32_t database, user;	/* OIDs with which ->who was read, of others */
+	/* Of others: the OIDs with which ->who was read, and how often that was. */
+	uint32_t database, user;
+	unsigned int tries;
 	struct who *who;		/* owned */
 	struct sampled *sampled;
 };

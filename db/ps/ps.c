@@ -165,21 +165,37 @@ static void reading_drop(struct reading *reading, uint32_t pid)
 	list->n = n;
 }
 
+static int compare_servers(const void *a, const void *b)
+{
+	const struct ps_session *x = *(const struct ps_session *const *)a;
+	const struct ps_session *y = *(const struct ps_session *const *)b;
+
+	if (x->server->pid != y->server->pid)
+		return x->server->pid < y->server->pid ? -1 : 1;
+	return x->ns_pid < y->ns_pid ? -1 : x->ns_pid > y->ns_pid;
+}
+
 /* Set the ->leader of parallel workers, which is a PID as their server sees it. */
 static void reading_leaders(const struct reading *reading)
 {
 	struct ps_list *list = reading->list;
+	struct ps_session **sorted = calloc(list->n + 1, sizeof(*sorted)), **found;
 
+	for (size_t i = 0; sorted && i < list->n; i++)
+		sorted[i] = &list->session[i];
+	if (sorted)
+		qsort(sorted, list->n, sizeof(*sorted), compare_servers);
 	for (size_t i = 0; i < list->n; i++) {
 		struct ps_session *worker = &list->session[i];
-		uint64_t leader = worker->leader;
+		struct ps_session leader = {
+			.server = worker->server, .ns_pid = (uint32_t)worker->leader,
+		}, *key = &leader;
 
-		worker->leader = 0;
-		for (size_t j = 0; leader && j < list->n && !worker->leader; j++)
-			if (list->session[j].ns_pid == leader && j != i &&
-			    list->session[j].server->pid == worker->server->pid)
-				worker->leader = ps_session_id(&list->session[j]);
+		found = worker->leader && sorted ? bsearch(&key, sorted, list->n, sizeof(*sorted),
+							   compare_servers) : NULL;
+		worker->leader = found && *found != worker ? ps_session_id(*found) : 0;
 	}
+	free(sorted);
 }
 
 /* Have the child list the sessions of processes above PID @from. Return as helper_receive(). */
