@@ -97,8 +97,8 @@ INLINE void mysql_transaction_begin(void *ctx, struct session *session)
 }
 
 /*
- * A command of a client. Those that run statements are timed; text and outcome are read when the
- * statement ends, while the server decides whether to log it as slow.
+ * A command of a client, or what a replica applies. Those that run statements are timed; text and
+ * outcome are read when the statement ends, while the server decides whether to log it as slow.
  */
 PROGRAM(command_start)
 {
@@ -125,7 +125,7 @@ PROGRAM(command_start)
 		return 0;
 	statement_begin(ctx, session, bpf_ktime_get_ns(), SESSION_LATE |
 			(command == COMMAND_TEXT ? SESSION_TEXT : 0));
-	if (transactions_wanted())
+	if (transactions_of(session))
 		mysql_transaction_begin(ctx, session);
 	return 0;
 }
@@ -262,7 +262,7 @@ INLINE int mysql_wants_text(void *ctx, const struct session *session, __u64 now)
 
 	if (VALUE(want_statements) && ns >= VALUE(threshold_ns))
 		return 1;
-	if (!VALUE(transaction_at))
+	if (!VALUE(transaction_at) || session->s.flags & SESSION_INTERNAL)
 		return 0;
 	t = session_transaction((struct session *)session);
 	if (transaction_is_open(t) && ns < t->longest_ns)
@@ -378,17 +378,71 @@ PROGRAM(command_end)
 		if (VALUE(want_sessions) && elapsed(s->start_ns, now) >= VALUE(threshold_ns))
 			who_lost = send_identity(ctx, id);
 	}
-	if (VALUE(want_statements) && transactions_wanted())
+	if (VALUE(want_statements) && transactions_of(session))
 		transaction_alone(session, arg_transaction(ctx) & IN_TRANSACTION);
 	/* A lost statement is one loss. */
 	if (!statement_end(ctx, session, now) && who_lost)
 		lost_in(VALUE(target_id), LOST_WHO);
-	if (transactions_wanted())
+	if (transactions_of(session))
 		mysql_transaction(ctx, session, now, wants_text);
 	/* The next statement of the packet, if there is one, begins here. */
 	s->text_len = 0;
 	statement_begin(ctx, session, now,
 			SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
+	return 0;
+}
+
+/* Event_job_data::execute() begins to execute an event. */
+PROGRAM(event_start)
+{
+	struct session *session = session_get(ctx, 0);
+
+	if (!session)
+		return 0;
+	object_begin(session, session_key(ctx, bpf_get_current_pid_tgid()));
+	statement_begin(ctx, session, bpf_ktime_get_ns(), STATEMENT_NO_TEXT);
+	session->text_at = 0;
+	return 0;
+}
+
+/*
+ * It parses the event. At the end neither its definer nor, if the event is dropped then, its text
+ * is there.
+ */
+PROGRAM(event_text)
+{
+	__u64 id = id_seen(bpf_get_current_pid_tgid());
+	struct session *session = session_current(ctx);
+	struct event_statement *s;
+
+	if (!session || !(session->s.flags & SESSION_OPEN))
+		return 0;
+	s = &session->s;
+	s->tid = id;
+	s->flags &= ~STATEMENT_NO_TEXT;
+	text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+	stat_command(session, 0);
+	session->text_at = arg_text(ctx);
+	s->connection_id = arg_connection(ctx);
+	stat_group(ctx, session);
+	if (VALUE(want_sessions) && send_identity(ctx, id))
+		lost_in(VALUE(target_id), LOST_WHO);
+	return 0;
+}
+
+PROGRAM(event_end)
+{
+	struct session *session = session_current(ctx);
+
+	if (!session || !(session->s.flags & SESSION_OPEN))
+		return 0;
+	session->s.error_code = arg_error(ctx);
+	/* If it has been dropped, this is the outcome of that. */
+	if (!VALUE(status_known) || session->text_at != arg_text(ctx))
+		session->s.flags |= STATEMENT_NO_STATUS;
+	else if (session->s.error_code || arg_state(ctx) == arg_failed_state(ctx))
+		mysql_failure(ctx, &session->s);
+	statement_end(ctx, session, bpf_ktime_get_ns());
 	return 0;
 }
 

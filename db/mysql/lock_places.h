@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "db/mysql/kind.h"
+
 #define MYSQL_NAMESPACE_WORDS	256	/* limit of ->namespace_words */
 
 /* Addresses and offsets for a server's file. */
@@ -15,6 +17,7 @@ struct mysql_locks {
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	uint64_t sessions;	/* first word of a THD, as linked; 0: unknown */
 	int64_t options;	/* offset of the option bits in a THD; -1: unknown */
+	struct mysql_kinds kinds;
 	/* Names of the namespaces of metadata locks, as linked; 0: unknown. */
 	uint64_t namespaces;
 	unsigned int namespace_words;

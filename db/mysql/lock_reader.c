@@ -121,6 +121,7 @@ void lock_reader_backend(const struct lock_reader *r, uint64_t session,
 		return;
 	object_context(&r->memory, &r->backend->object, session, &r->places->own_context);
 	backend->connection = object_connection(&r->memory, &r->backend->object, session);
+	mysql_kind_read(&r->places->kinds, &r->memory, session, backend->kind);
 	backend->text = malloc(r->size);
 	n = backend->text ? object_query(&r->owner, session, &r->backend->object, backend->text,
 					 r->size, &len) : -ENOMEM;

@@ -19,6 +19,7 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 	*places = (struct mysql_locks){ .options = mysql_options_find(elf),
 					 .own_context = -1 };
 	places->lowest = elf_map_lowest_vaddr(elf);
+	mysql_kinds_find(elf, &places->kinds);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
 	places->trx_behind = elf_symbol_find(elf, "thd_wait_begin", &symbol);

@@ -16,6 +16,7 @@
 #include "db/mysql/ps.h"
 #include "db/mysql/stage.h"
 
+#define COM_QUERY	0x03
 #define COMMAND(number)	(1ULL << ((number) & 63))
 
 static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-debug", NULL };
@@ -186,7 +187,47 @@ static const struct engine_arg ended_args[] = {
 #define FAILURE_ENDS	(TRANSACTION_ENDING | TRANSACTION_ROLLED_BACK)
 #define ROLLBACK_ENDS	(FAILURE_ENDS | TRANSACTION_ASKED)
 
+/*
+ * Event_job_data::execute(THD *, bool), which runs the body of an event as a procedure: it becomes
+ * its definer, parses the text of the procedure, and leaves both behind before the end.
+ */
+#define EVENT	"_ZN14Event_job_data7executeEP3THDb"
+#define EVENT_CALLS(which, program_name, symbol) \
+	{ .step = which, .program = program_name, .function = EVENT, .calls = symbol, \
+	  .optional = true, .args = ended_args, .backend = BACKEND_EVENT }
+
+/* Query_log_event::do_apply_event(), which executes a statement that a replica has read. */
+#define APPLY_MARIADB	"_ZN15Query_log_event14do_apply_eventEP14rpl_group_infoPKcj"
+#define APPLY_MYSQL	"_ZN15Query_log_event14do_apply_eventEPK14Relay_log_infoPKcm"
+#define APPLIES(symbol, parser) \
+	{ .step = "applied", .program = "command_start", .function = symbol, .calls = parser, \
+	  .optional = true, \
+	  .args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
+			      STAGE("%arg0"), COMMITS("%arg0"), \
+			      { .name = "arg_command", .fallback = COM_QUERY }), \
+	  .backend = BACKEND_APPLIER }
+#define APPLIED(symbol) \
+	{ .step = "applied end", .program = "command_end", .function = symbol, \
+	  .calls = "_Z18log_slow_statementP3THD", .optional = true, .args = ended_args, \
+	  .backend = BACKEND_APPLIER }
+
 static const struct engine_probe mysql_probes[] = {
+	EVENT_CALLS("event end", "event_end", "_ZN3THD13end_statementEv"),
+	APPLIED(APPLY_MARIADB),
+	APPLIED(APPLY_MYSQL),
+	EVENT_CALLS("event text", "event_text",
+		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctxb"),
+	EVENT_CALLS("event text", "event_text",
+		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctx"),
+	{
+		.step = "event", .program = "event_start", .function = EVENT, .optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 },
+				    COMMITS("%arg1"), STAGE("%arg1")),
+		.backend = BACKEND_EVENT,
+	},
+	APPLIES(APPLY_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_state"),
+	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_stateb"),
+	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_state"),
 	MARKS("_Z12trans_commitP3THD", "%arg0", COMMIT_ENDS),
 	MARKS("_Z12trans_commitP3THDb", "%arg0", COMMIT_ENDS),	/* MySQL from 5.7 */
 	MARKS("_Z21trans_commit_implicitP3THD", "%arg0", COMMIT_ENDS),
@@ -323,6 +364,6 @@ const struct engine engine_mysql = {
 	 * COM_INIT_DB, COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE: those that
 	 * the server counts as questions. Not COM_STMT_FETCH: its rows are ready.
 	 */
-	.timed_commands = COMMAND(0x02) | COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
+	.timed_commands = COMMAND(0x02) | COMMAND(COM_QUERY) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
 };

@@ -306,8 +306,8 @@ static void reader_learn(const struct reader *r, const uint64_t *thds, size_t n)
 }
 
 /*
- * Add the session of the THD at @thd, unless it is gone or, as many of the server's own threads,
- * neither has a user nor runs a statement. Return as ->add().
+ * Add the session of the THD at @thd, unless it is gone. If it is not known whether it is a thread
+ * of the server itself, one without a user is. Return as ->add().
  */
 static bool reader_session(const struct reader *r, uint64_t thd)
 {
@@ -317,9 +317,10 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	uint64_t class;
 
 	object_read_who(&r->memory, &r->query->places->object, thd, r->own_context, &session.who);
+	session.background = mysql_kind_read(&r->ps->locks.kinds, &r->memory, thd,
+					     session.who.backend) ||
+			     (!*session.who.backend && !*session.who.user);
 	reader_statement(r, thd, &session);
-	if (!*session.who.user && session.state != PS_ACTIVE)
-		return true;
 	if (session.state == PS_ACTIVE) {
 		reader_stage(r, thd, &session);
 		reader_wait(r, thd, &session);
@@ -639,6 +640,8 @@ static void session_text(const struct reader *r, struct mysql_server *server,
 		session->who->pid = query->process->pid;
 		object_read_who(&r->memory, &query->places->object, session->thd,
 				&server->own_context, session->who);
+		mysql_kind_read(&r->ps->locks.kinds, &r->memory, session->thd,
+				session->who->backend);
 	}
 	sample->text = n > 0 ? query->text : NULL;
 	sample->len = n > 0 ? (size_t)n : 0;
@@ -684,8 +687,8 @@ static void session_sample(const struct reader *r, struct mysql_server *server,
 		sample = (struct sample){ .who = session->who };
 		err = session_read(r, server, query, session, &sample);
 	}
-	/* Threads of the server itself have no user. */
-	if (err || !session->who || !*session->who->user)
+	/* If that is not known, threads of the server itself are those without a user. */
+	if (err || !session->who || (!*session->who->backend && !*session->who->user))
 		return;
 	session->start = sample.key;
 	session->active = sample.active;

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+Statements of MariaDB and MySQL that no client sent: bodies of events, and what a replica applies. The slow logs of the servers
+and their process lists are the oracle.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import threading
+import time
+
+import pytest
+
+from cluster import wait_for
+from mariadb import Maria
+from releases import Maria11, Mysql9
+from requirements import need_maria, need_root
+from statements import only, stopped, with_tag
+from tool import Announced, sessions
+
+KINDS = {"MariaDB 10.11": Maria, "MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
+ENTRY = re.compile(rb"^# Query_time: (?P<time>[\d.]+) [^\n]*\n(?:# [^\n]*\n)*(?:use [^\n]*;\n)?SET timestamp=\d+;\n(?P<text>.*?);\n", re.M | re.S)
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=list(KINDS))
+def kind(request):
+    need_root()
+    need_maria()
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="module")
+def server(kind):
+    with kind(event_scheduler="ON").init() as one:
+        one.start()
+        one.query("create database app", "create user planner@localhost", "grant all on *.* to planner@localhost",
+                  "create table app.log (i int primary key, s varchar(20)) engine=innodb")
+        yield one
+
+
+def of_kind(traced, word):
+    return [one for one in traced.statements if one.get("backend") == word]
+
+
+def logged(server, before, pattern):
+    """[(text, ms)] of the slow log's entries whose text matches."""
+    return [(match["text"].decode(), 1000 * float(match["time"])) for match in ENTRY.finditer(server.read_log(before))
+            if re.search(pattern, match["text"])]
+
+
+def test_events(server, tool):
+    """The body of an event is a statement of its definer; the time is that of the statements in it, which the slow log has."""
+    traced = tool("-p", server.pid, "-m", "0", "--json")
+    before = server.log_size()
+    server.query("set global log_slow_disabled_statements = ''" if "maria" in server.server else "select 1")
+    server.query("create definer = planner@localhost event app.nightly on schedule at now() on completion preserve do begin "
+                 "select sleep(0.2) /* in the event */; select 2 /* in the event */; end")
+    one = wait_for(lambda: of_kind(traced, "event worker"), what="its statement")[0]
+    server.query("create definer = planner@localhost event app.wrong on schedule at now() on completion preserve do insert into app.missing values (1)")
+    wrong = wait_for(lambda: of_kind(traced, "event worker")[1:], what="the other one")[0]
+    server.query("create event app.dropped on schedule at now() do insert into app.log values (1, 'from an event')")
+    dropped = wait_for(lambda: of_kind(traced, "event worker")[2:], what="the third one")[0]
+    stopped(traced)
+    inside = [ms for text, ms in logged(server, before, rb"in the event") if "create" not in text]
+    server.query("drop event app.nightly", "drop event app.wrong", "delete from app.log")
+    assert len(of_kind(traced, "event worker")) == 3 and only(traced, "create definer = planner@localhost event app.nightly")["backend"] == "client"
+    assert (one["user"], one["database"], one["client"], one["status"]) == ("planner", "app", "localhost", "ok"), one
+    assert re.fullmatch(r"CREATE PROCEDURE `nightly`\(\) SQL SECURITY INVOKER begin select sleep.*end", one["query"], re.S), one
+    # MariaDB's log has them, too, with the time since the event began.
+    assert len(inside) == (0 if "mysqld" in server.server else 2), (one, inside)
+    assert max(inside, default=200) - 0.5 <= one["duration_ms"] <= max(inside, default=200) + 100, (one, inside)
+    assert (wrong["status"], wrong["errno"], wrong["sqlstate"]) == ("error", 1146, "42S02"), wrong
+    # The last execution drops its event, which has an outcome of its own.
+    assert "status" not in dropped and "from an event" in dropped["query"], dropped
+
+
+def test_running_event(server, tool):
+    """What it runs, by the process list; and it holds a lock."""
+    traced = tool("-p", server.pid, "-m", "0", "--json")
+    waits = tool("locks", "-p", server.pid, "-m", "0", "--json", kind=Announced)
+    server.query("insert into app.log values (7, '')")
+    server.query("create definer = planner@localhost event app.busy on schedule at now() on completion preserve do begin "
+                 "start transaction; update app.log set s = 'held' where i = 7; select sleep(2); rollback; end")
+    listed = "select id, user, info from information_schema.processlist where info like '%sleep(2)%' and info not like '%processlist%'"
+    row = wait_for(lambda: server.connect().rows(listed), what="the event")[0]
+    blocked = threading.Thread(target=server.query, args=("update app.log set s = 'mine' where i = 7",))
+    blocked.start()
+    wait_for(lambda: [one for one in sessions("-p", server.pid) if one.get("blocked_by")], what="the wait for it")
+    shown = [one for one in sessions("-p", server.pid) if one["connection_id"] == int(row[0])]
+    traced.process.send_signal(signal.SIGUSR1)
+    running = wait_for(lambda: [one for one in traced.objects() if one["type"] == "running" and one["backend"] != "client"], what="what runs")
+    blocked.join()
+    wait_for(lambda: [one for one in waits.objects() if one["type"] == "lock_wait"], what="the wait")
+    stopped(traced)
+    assert waits.stop() == 0
+    server.query("drop event app.busy", "delete from app.log")
+    wait = [one for one in waits.objects() if one["type"] == "lock_wait" and one.get("lock") == "row"]
+    assert [(one["backend"], one["state"]) for one in shown] == [("event worker", "active")] and "sleep(2)" in shown[0]["query"], shown
+    assert [(one["connection_id"], one["backend"]) for one in running] == [(int(row[0]), "event worker")], running
+    assert [(holder["connection_id"], holder["backend"]) for one in wait for holder in one["holders"]] == [(int(row[0]), "event worker")], wait
+
+
+def test_process_list(server):
+    """ps --all has each row of the process list; without it, idle threads of the server itself are left out."""
+    with server.connect() as client:
+        for _ in range(20):
+            text = "select id, user from information_schema.processlist where id <> connection_id()"
+            before = {int(number): user for number, user in client.rows(text)}
+            found = {one["connection_id"]: one for one in sessions("-p", server.pid, "--all")}
+            some = {one["connection_id"]: one for one in sessions("-p", server.pid)}
+            if set(before) == {int(row[0]) for row in client.rows(text)}:
+                break
+        own = int(client.rows("select connection_id()")[0][0])
+    assert set(found) == set(before) | {own}, (before, found)
+    scheduler = [number for number, user in before.items() if user in ("event_scheduler", b"event_scheduler")]
+    assert len(scheduler) == 1 and found[scheduler[0]]["backend"] == "event scheduler", found
+    assert own in some and found[own]["backend"] == "client" and scheduler[0] not in some, some
+
+
+@pytest.fixture(scope="module", params=["0", "4"], ids=lambda number: f"{number} workers")
+def replica(request, kind):
+    """(source, replica) with statements in the binary log."""
+    mysql = kind is Mysql9
+    with contextlib.ExitStack() as stack:
+        pair = [stack.enter_context(kind(server_id=number, log_bin="bin", binlog_format="statement").init()) for number in "12"]
+        for one in pair:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(one.data, "auto.cnf"))		# MySQL's UUID, which the template has
+            one.start()
+        source, copy = pair
+        source.query("create user copier@'127.0.0.1'", "grant all on *.* to copier@'127.0.0.1'", "create database app")
+        if mysql:
+            texts = [f"set global replica_parallel_workers = {request.param}", "set global log_slow_replica_statements = on",
+                     f"change replication source to source_host='127.0.0.1', source_port={source.port}, source_user='copier', get_source_public_key=1",
+                     "start replica"]
+        else:
+            texts = [f"set global slave_parallel_threads = {request.param}", "set global log_slow_slave_statements = on",
+                     f"change master to master_host='127.0.0.1', master_port={source.port}, master_user='copier'", "start slave"]
+        copy.query(*texts)
+        wait_for(lambda: copy.connect().rows("show databases like 'app'"), what="the replica")
+        yield source, copy
+
+
+TEXTS = ["create table copied (i int primary key, s varchar(20)) engine=innodb", "insert into copied values (1, 'a'), (2, 'b'), (3, 'c')",
+         "update copied set s = sleep(0.2) where i = 1 /* slow */", "delete from copied where i = 2"]
+
+
+def test_replica(replica, tool):
+    """Each statement that it applies, as its slow log has it."""
+    source, copy = replica
+    traced = tool("-p", copy.pid, "-m", "0", "--json")
+    before = copy.log_size()
+    with source.connect(database="app") as client:
+        for text in (*TEXTS, "begin", "insert into copied values (10, 'x')", "update copied set s = 'y' where i = 10", "commit",
+                     "drop table copied"):
+            client.query(text)
+    wait_for(lambda: not copy.connect().rows("show tables in app") and with_tag(traced, "DROP TABLE"), what="the last one")
+    stopped(traced)
+    applied = [one for one in of_kind(traced, "replication applier") if one["query"] not in ("BEGIN", "COMMIT")]
+    wanted = [(text, ms) for text, ms in logged(copy, before, rb"copied")]
+    assert sorted(one["query"] for one in applied) == sorted(text for text, _ in wanted) and len(applied) == 7, (applied, wanted)
+    assert not [one for one in traced.statements if one.get("backend") not in ("replication applier", "client")], traced.said()
+    for one in applied:
+        assert (one["database"], one["status"]) == ("app", "ok"), one
+        ms = [ms for text, ms in wanted if text == one["query"]]
+        # The server takes the time some tens of us before the probe is hit, and lacks what follows the execution.
+        assert ms and ms[0] - 0.5 <= one["duration_ms"] <= ms[0] + 10, (one, ms)
+    assert {one["query"]: one["rows"] for one in applied}["insert into copied values (1, 'a'), (2, 'b'), (3, 'c')"] == 3, applied
+
+
+def test_replica_in_ps(replica):
+    """Its threads do nothing, so they are listed with --all only; MySQL's process list tells what they are."""
+    _, copy = replica
+    time.sleep(0.2)
+    with copy.connect() as client:
+        listed = {int(number) for (number,) in client.rows("select id from information_schema.processlist where user = 'system user'")}
+    found = {one["connection_id"]: one for one in sessions("-p", copy.pid, "--all")}
+    assert listed and {found[number]["backend"] for number in listed} <= {"replication receiver", "replication applier", "system thread"}, found
+    assert {"replication receiver", "replication applier"} <= {found[number]["backend"] for number in listed}, found
+    assert not listed & {one["connection_id"] for one in sessions("-p", copy.pid)}
+
+
+def test_only_clients(server, tool):
+    traced = tool("-p", server.pid, "-m", "0", "--json", "--backend", "client")
+    server.query("create event app.none on schedule at now() on completion preserve do insert into app.log values (3, '')")
+    wait_for(lambda: server.connect().rows("select i from app.log"), what="the event")
+    server.query("drop event app.none", "delete from app.log")
+    stopped(traced)
+    assert {one["backend"] for one in traced.statements} == {"client"}, traced.said()
