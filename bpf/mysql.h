@@ -405,6 +405,15 @@ PROGRAM(event_start)
 	return 0;
 }
 
+/* Keep the definer of the event of @key until its end: only then it is known whether it is slow. */
+static __attribute__((noinline)) void event_save_client(void *ctx, __u64 key, __u64 id)
+{
+	struct event_identity event = {};
+
+	identity_read(ctx, id, &event);
+	bpf_map_update_elem(last_clients, &key, &event, BPF_ANY);
+}
+
 /*
  * It parses the event. At the end neither its definer nor, if the event is dropped then, its text
  * is there.
@@ -425,13 +434,14 @@ PROGRAM(event_text)
 	session->text_at = arg_text(ctx);
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
-	if (VALUE(want_sessions) && send_identity(ctx, id))
-		lost_in(VALUE(target_id), LOST_WHO);
+	if (VALUE(want_sessions))
+		event_save_client(ctx, session_key(ctx, bpf_get_current_pid_tgid()), id);
 	return 0;
 }
 
 PROGRAM(event_end)
 {
+	__u64 key = session_key(ctx, bpf_get_current_pid_tgid()), now = bpf_ktime_get_ns();
 	struct session *session = session_current(ctx);
 
 	if (!session || !(session->s.flags & SESSION_OPEN))
@@ -442,7 +452,11 @@ PROGRAM(event_end)
 		session->s.flags |= STATEMENT_NO_STATUS;
 	else if (session->s.error_code || arg_state(ctx) == arg_failed_state(ctx))
 		mysql_failure(ctx, &session->s);
-	statement_end(ctx, session, bpf_ktime_get_ns());
+	if (VALUE(want_sessions) && elapsed(session->s.start_ns, now) >= VALUE(threshold_ns))
+		object_send_client(ctx, key);
+	else if (VALUE(want_sessions))
+		bpf_map_delete_elem(last_clients, &key);
+	statement_end(ctx, session, now);
 	return 0;
 }
 

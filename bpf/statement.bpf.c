@@ -160,6 +160,11 @@ PROGRAM(thread_signal)
 
 	if (!session)
 		return 0;
+	if ((__u32)args[0] == SIGNAL_KILL)
+		session->s.flags |= SESSION_KILLED;
+	/* Those of an event were read when it began. */
+	if ((session->s.flags & (SESSION_OPEN | SESSION_LATE)) == SESSION_OPEN)
+		return 0;
 	/* One after the other: nested functions may have 512 bytes of stack together. */
 	if (session->s.flags & SESSION_OPEN)
 		object_save(session);
@@ -170,8 +175,6 @@ PROGRAM(thread_signal)
 	if (VALUE(want_sessions) && VALUE(transaction_at) &&
 	    transaction_is_open(session_transaction(session)))
 		object_save_transaction(session);
-	if ((__u32)args[0] == SIGNAL_KILL)
-		session->s.flags |= SESSION_KILLED;
 	return 0;
 }
 

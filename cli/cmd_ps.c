@@ -111,7 +111,7 @@ static bool row_lasts(const struct cmd_ps *cmd, const struct ps_session *s)
 	return !cmd->options.threshold_ns || (since && ns >= cmd->options.threshold_ns);
 }
 
-/* Return whether the session is a process that serves no client, and does nothing. */
+/* Return whether the session serves no client, and does nothing. */
 static bool row_is_spare(const struct ps_session *s)
 {
 	return s->background && (s->state == PS_IDLE || s->state == PS_UNKNOWN) && !s->nblockers;
@@ -132,6 +132,8 @@ struct edge {
 	uint32_t server;		/* PID of its main process */
 	uint64_t upper;			/* ps_session_id() of the other one */
 	size_t lower;			/* element of ->row */
+	/* The first one of those with this upper one: they were marked, and printed. */
+	bool marked, printed;
 };
 
 static int edge_compare(const struct edge *x, const struct edge *y)
@@ -157,9 +159,9 @@ static unsigned int row_uppers(const struct ps_session *s, const uint64_t **ids)
 }
 
 /* Return the first edge with row @upper as the upper one, or where it would be. */
-static const struct edge *edge_first(const struct cmd_ps *cmd, const struct ps_session *upper)
+static struct edge *edge_first(const struct cmd_ps *cmd, const struct ps_session *upper)
 {
-	const struct edge key = { upper->server->pid, ps_session_id(upper), 0 };
+	const struct edge key = { .server = upper->server->pid, .upper = ps_session_id(upper) };
 	size_t from = 0, to = cmd->nedges;
 
 	while (from < to) {
@@ -173,15 +175,43 @@ static const struct edge *edge_first(const struct cmd_ps *cmd, const struct ps_s
 	return cmd->edge + from;
 }
 
+/* Return the end of the edges with the same upper row as @edge. */
+static struct edge *edge_end(const struct cmd_ps *cmd, const struct edge *edge)
+{
+	size_t at = (size_t)(edge - cmd->edge);
+
+	while (at < cmd->nedges && !edge_compare(&cmd->edge[at], edge))
+		at++;
+	return cmd->edge + at;
+}
+
+/* Return the edges with row @at as the upper one up to *@end, once; NULL: there are none. */
+static struct edge *edges_of(const struct cmd_ps *cmd, size_t at, bool print, struct edge **end)
+{
+	const struct ps_session *s = cmd->row[at];
+	const struct edge key = { .server = s->server->pid, .upper = ps_session_id(s) };
+	struct edge *first = edge_first(cmd, s);
+	bool *done;
+
+	if (first == cmd->edge + cmd->nedges || edge_compare(first, &key))
+		return NULL;
+	/* Hostile servers have many sessions of one ID. */
+	done = print ? &first->printed : &first->marked;
+	if (*done)
+		return NULL;
+	*done = true;
+	*end = edge_end(cmd, first);
+	return first;
+}
+
 /* Print row @at, and below it those that belong there. Each row is printed once. */
 static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
 {
-	const struct edge key = { cmd->row[at]->server->pid, ps_session_id(cmd->row[at]), at };
-	const struct edge *edge = edge_first(cmd, cmd->row[at]), *end = cmd->edge + cmd->nedges;
+	struct edge *end, *edge = depth < DEPTH_MAX ? edges_of(cmd, at, true, &end) : NULL;
 
 	cmd->printed[at] = true;
 	row_print(cmd, cmd->row[at], depth);
-	for (; edge < end && !edge_compare(edge, &key) && depth < DEPTH_MAX; edge++)
+	for (; edge && edge < end; edge++)
 		if (!cmd->printed[edge->lower])
 			tree_print(cmd, edge->lower, depth + 1);
 }
@@ -212,15 +242,15 @@ static int tree_make(struct cmd_ps *cmd)
 		unsigned int uppers = row_uppers(cmd->row[i], &ids);
 
 		for (unsigned int j = 0; j < uppers; j++)
-			cmd->edge[cmd->nedges++] = (struct edge){ cmd->row[i]->server->pid,
-								  ids[j], i };
+			cmd->edge[cmd->nedges++] = (struct edge){
+				.server = cmd->row[i]->server->pid, .upper = ids[j], .lower = i,
+			};
 	}
 	qsort(cmd->edge, cmd->nedges, sizeof(*cmd->edge), edge_compare_lower);
 	for (size_t i = 0; i < cmd->rows; i++) {
-		const struct edge key = { cmd->row[i]->server->pid, ps_session_id(cmd->row[i]), i };
-		const struct edge *edge = edge_first(cmd, cmd->row[i]);
+		struct edge *end, *edge = edges_of(cmd, i, false, &end);
 
-		for (; edge < cmd->edge + cmd->nedges && !edge_compare(edge, &key); edge++)
+		for (; edge && edge < end; edge++)
 			cmd->below[edge->lower] |= edge->lower != i;
 	}
 	return 0;
@@ -480,7 +510,7 @@ static const struct option_row option_tree = {
 
 static const struct option_row option_all = {
 	.name = "all",
-	.help = "also idle processes that serve no client",
+	.help = "also what serves no client and is idle",
 	OPTION_OWN(own.all),
 };
 

@@ -19,8 +19,9 @@ void mysql_kinds_find(const struct elf *elf, struct mysql_kinds *kinds)
 		"41 c7 87 @@@@@@@@ 10 00 00 00",
 	};
 
-	kinds->mysql = !elf_symbol_value(elf, "server_threads");
-	for (size_t i = 0; i < ARRAY_SIZE(stores); i++)
+	kinds->mysql = elf_symbol_value(elf, "_ZN18Global_THD_manager11thd_managerE");
+	for (size_t i = 0; i < ARRAY_SIZE(stores) &&
+			   (kinds->mysql || elf_symbol_value(elf, "server_threads")); i++)
 		if (!accessor_match(elf, EXECUTE_TOP, stores[i], &kinds->system_thread))
 			return;
 	kinds->system_thread = -1;

@@ -206,15 +206,15 @@ static const struct engine_arg ended_args[] = {
 			      STAGE("%arg0"), COMMITS("%arg0"), \
 			      { .name = "arg_command", .fallback = COM_QUERY }), \
 	  .backend = BACKEND_APPLIER }
-#define APPLIED(symbol) \
-	{ .step = "applied end", .program = "command_end", .function = symbol, \
-	  .calls = "_Z18log_slow_statementP3THD", .optional = true, .args = ended_args, \
-	  .backend = BACKEND_APPLIER }
+#define APPLIED(symbol, logs) \
+	{ .step = "applied end", .program = "command_end", .function = symbol, .calls = logs, \
+	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
 
 static const struct engine_probe mysql_probes[] = {
 	EVENT_CALLS("event end", "event_end", "_ZN3THD13end_statementEv"),
-	APPLIED(APPLY_MARIADB),
-	APPLIED(APPLY_MYSQL),
+	APPLIED(APPLY_MARIADB, "_Z18log_slow_statementP3THD"),
+	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THD"),
+	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THDP17System_status_var"),
 	EVENT_CALLS("event text", "event_text",
 		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctxb"),
 	EVENT_CALLS("event text", "event_text",
@@ -226,8 +226,10 @@ static const struct engine_probe mysql_probes[] = {
 		.backend = BACKEND_EVENT,
 	},
 	APPLIES(APPLY_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_state"),
+	APPLIES(APPLY_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_statebb"),	/* to 10.5 */
 	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_stateb"),
 	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_state"),
+	APPLIES(APPLY_MYSQL, "_Z11mysql_parseP3THDP12Parser_state"),	/* 5.7, and first 8.0 */
 	MARKS("_Z12trans_commitP3THD", "%arg0", COMMIT_ENDS),
 	MARKS("_Z12trans_commitP3THDb", "%arg0", COMMIT_ENDS),	/* MySQL from 5.7 */
 	MARKS("_Z21trans_commit_implicitP3THD", "%arg0", COMMIT_ENDS),

@@ -51,13 +51,15 @@ def logged(server, before, pattern):
 
 
 def test_events(server, tool):
-    """The body of an event is a statement of its definer; the time is that of the statements in it, which the slow log has."""
+    """The body of an event is a statement of its definer, with those in it, which the slow log of MariaDB has."""
     traced = tool("-p", server.pid, "-m", "0", "--json")
     before = server.log_size()
     server.query("set global log_slow_disabled_statements = ''" if "maria" in server.server else "select 1")
+    begin = time.monotonic()
     server.query("create definer = planner@localhost event app.nightly on schedule at now() on completion preserve do begin "
                  "select sleep(0.2) /* in the event */; select 2 /* in the event */; end")
     one = wait_for(lambda: of_kind(traced, "event worker"), what="its statement")[0]
+    most = 1000 * (time.monotonic() - begin)
     server.query("create definer = planner@localhost event app.wrong on schedule at now() on completion preserve do insert into app.missing values (1)")
     wrong = wait_for(lambda: of_kind(traced, "event worker")[1:], what="the other one")[0]
     server.query("create event app.dropped on schedule at now() do insert into app.log values (1, 'from an event')")
@@ -68,9 +70,8 @@ def test_events(server, tool):
     assert len(of_kind(traced, "event worker")) == 3 and only(traced, "create definer = planner@localhost event app.nightly")["backend"] == "client"
     assert (one["user"], one["database"], one["client"], one["status"]) == ("planner", "app", "localhost", "ok"), one
     assert re.fullmatch(r"CREATE PROCEDURE `nightly`\(\) SQL SECURITY INVOKER begin select sleep.*end", one["query"], re.S), one
-    # MariaDB's log has them, too, with the time since the event began.
-    assert len(inside) == (0 if "mysqld" in server.server else 2), (one, inside)
-    assert max(inside, default=200) - 0.5 <= one["duration_ms"] <= max(inside, default=200) + 100, (one, inside)
+    # MariaDB's log has them, too, with the time since the thread began.
+    assert len(inside) == (0 if "mysqld" in server.server else 2) and 200 <= one["duration_ms"] <= most, (one, inside)
     assert (wrong["status"], wrong["errno"], wrong["sqlstate"]) == ("error", 1146, "42S02"), wrong
     # The last execution drops its event, which has an outcome of its own.
     assert "status" not in dropped and "from an event" in dropped["query"], dropped
@@ -162,24 +163,26 @@ def test_replica(replica, tool):
     wanted = [(text, ms) for text, ms in logged(copy, before, rb"copied")]
     assert sorted(one["query"] for one in applied) == sorted(text for text, _ in wanted) and len(applied) == 7, (applied, wanted)
     assert not [one for one in traced.statements if one.get("backend") not in ("replication applier", "client")], traced.said()
+    off = []
     for one in applied:
         assert (one["database"], one["status"]) == ("app", "ok"), one
         ms = [ms for text, ms in wanted if text == one["query"]]
-        # The server takes the time some tens of us before the probe is hit, and lacks what follows the execution.
-        assert ms and ms[0] - 0.5 <= one["duration_ms"] <= ms[0] + 10, (one, ms)
+        assert ms, one
+        off.append(abs(one["duration_ms"] - ms[0]))
+    # The server takes the time some tens of us before the probe is hit, if it is not preempted.
+    assert sorted(off)[len(off) // 2] <= 1 and only(traced, "/* slow */")["duration_ms"] >= 200, off
     assert {one["query"]: one["rows"] for one in applied}["insert into copied values (1, 'a'), (2, 'b'), (3, 'c')"] == 3, applied
 
 
 def test_replica_in_ps(replica):
     """Its threads do nothing, so they are listed with --all only; MySQL's process list tells what they are."""
     _, copy = replica
-    time.sleep(0.2)
     with copy.connect() as client:
         listed = {int(number) for (number,) in client.rows("select id from information_schema.processlist where user = 'system user'")}
     found = {one["connection_id"]: one for one in sessions("-p", copy.pid, "--all")}
     assert listed and {found[number]["backend"] for number in listed} <= {"replication receiver", "replication applier", "system thread"}, found
     assert {"replication receiver", "replication applier"} <= {found[number]["backend"] for number in listed}, found
-    assert not listed & {one["connection_id"] for one in sessions("-p", copy.pid)}
+    wait_for(lambda: not listed & {one["connection_id"] for one in sessions("-p", copy.pid)}, what="idle threads")
 
 
 def test_only_clients(server, tool):
