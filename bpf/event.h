@@ -153,6 +153,9 @@ struct event_session {
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
 };
 
+/* The text of what a logical replication worker of PostgreSQL does, which reports none. */
+#define EVENT_APPLY	"logical replication apply"
+
 /* What a session serves. */
 enum event_backend {
 	BACKEND_CLIENT,		/* also those of engines whose sessions are all clients' */

@@ -116,7 +116,7 @@ INLINE void step_of_background(void *ctx, struct step *step)
 /* Copy a text that has none. */
 INLINE void text_of_apply(struct session *session)
 {
-	static const char apply[] = "logical replication apply";
+	static const char apply[] = EVENT_APPLY;
 	struct event_statement *s = &session->s;
 	__u64 limit = VALUE(text_bytes), len = sizeof(apply) - 1;
 

@@ -13,15 +13,6 @@
 #define PORT_WORDS	64	/* of a struct Port that are searched */
 #define NAME_BYTES	64	/* of a name, with the NUL: NAMEDATALEN */
 
-uint64_t postgres_backend_pointer(const struct process_memory *memory, uint64_t variable)
-{
-	uint64_t value = 0;
-
-	if (!variable || process_memory_variable(memory, variable, &value, sizeof(value)))
-		return 0;
-	return value;
-}
-
 /*
  * Set user, database and client of a process if its title begins with @user and @database, behind
  * "postgres: " and the name of the cluster. Return whether it does.
@@ -63,7 +54,7 @@ static void port_names(const struct postgres_ps *ps, const struct process_memory
 {
 	char title[512], user[NAME_BYTES], database[NAME_BYTES];
 	ssize_t len = process_title(who->pid, title, sizeof(title) - 1);
-	uint64_t port = postgres_backend_pointer(memory, ps->locks.serves.client);
+	uint64_t port = postgres_pointer(memory, ps->locks.serves.client);
 	uint64_t words[PORT_WORDS];
 
 	if (len <= 0 || process_memory_read(memory, port, words, sizeof(words)) != sizeof(words))
@@ -117,5 +108,5 @@ const char *postgres_backend_text(const struct postgres_ps *ps, const struct pro
 
 	if (ps->applies)
 		process_memory_variable(memory, ps->applies, &applies, sizeof(applies));
-	return applies ? "logical replication apply" : NULL;
+	return applies ? EVENT_APPLY : NULL;
 }

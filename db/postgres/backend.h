@@ -21,9 +21,6 @@ struct postgres_ps {
 	unsigned int wait_at;
 };
 
-/* Return the pointer in @variable, as linked; 0: none, or it cannot be read. */
-uint64_t postgres_backend_pointer(const struct process_memory *memory, uint64_t variable);
-
 /* Set user, database, client and backend of the process ->pid of a client, with @memory. */
 void postgres_backend_who(const struct postgres_ps *ps, const struct process_memory *memory,
 			  const struct engine *engine, struct who *who);

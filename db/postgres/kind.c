@@ -20,7 +20,7 @@ void postgres_kinds_find(const struct elf *elf, struct postgres_kinds *kinds)
 	};
 }
 
-static uint64_t kind_pointer(const struct process_memory *memory, uint64_t variable)
+uint64_t postgres_pointer(const struct process_memory *memory, uint64_t variable)
 {
 	uint64_t value = 0;
 
@@ -34,7 +34,7 @@ bool postgres_kind_is_client(const struct postgres_kinds *kinds,
 {
 	uint8_t replication;
 
-	return kind_pointer(memory, kinds->client) &&
+	return postgres_pointer(memory, kinds->client) &&
 	       !process_memory_variable(memory, kinds->replication, &replication,
 					sizeof(replication)) && !replication;
 }
@@ -42,7 +42,7 @@ bool postgres_kind_is_client(const struct postgres_kinds *kinds,
 bool postgres_kind_is_worker(const struct postgres_kinds *kinds,
 			     const struct process_memory *memory)
 {
-	return kind_pointer(memory, kinds->worker);
+	return postgres_pointer(memory, kinds->worker);
 }
 
 /* What pg_stat_activity calls the processes with these titles, of 10 and later ones. */
@@ -102,7 +102,7 @@ const char *postgres_kind_rest(const char *title)
 static bool worker_type(const struct postgres_kinds *kinds, const struct process_memory *memory,
 			char type[BACKEND_NAME])
 {
-	uint64_t worker = kind_pointer(memory, kinds->worker);
+	uint64_t worker = postgres_pointer(memory, kinds->worker);
 	ssize_t n;
 
 	if (!worker)

@@ -17,6 +17,9 @@ struct postgres_kinds {
 	bool has_types;		/* .. since 11 */
 };
 
+/* Return the pointer in @variable, as linked; 0: none, or it cannot be read. */
+uint64_t postgres_pointer(const struct process_memory *memory, uint64_t variable);
+
 void postgres_kinds_find(const struct elf *elf, struct postgres_kinds *kinds);
 
 /* Return whether a process serves a client, other than for replication. */

@@ -87,11 +87,7 @@ static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, si
 
 static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
 {
-	uint64_t value = 0;
-
-	if (!variable || process_memory_variable(&r->memory, variable, &value, sizeof(value)))
-		return 0;
-	return value;
+	return postgres_pointer(&r->memory, variable);
 }
 
 /* Open the memory of process @pid. Return 0 or -errno. process_memory_close(&r->memory) ends it. */

@@ -64,7 +64,7 @@ static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, si
 
 static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
 {
-	return postgres_backend_pointer(&r->memory, variable);
+	return postgres_pointer(&r->memory, variable);
 }
 
 /* Read a consistent entry at @address: its first member is odd while it changes. */

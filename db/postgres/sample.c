@@ -245,7 +245,7 @@ static int array_find(const struct reader *s)
 			continue;
 		memory.slide = server->memory.slide;
 		postgres_entry_search(&s->ps->locks, &memory, child.ns_pid);
-		address = postgres_backend_pointer(&memory, s->ps->locks.entry);
+		address = postgres_pointer(&memory, s->ps->locks.entry);
 		if (address > ENTRY_MOST)
 			err = array_open(s, address);
 		process_memory_close(&memory);
@@ -309,7 +309,7 @@ static bool session_open(const struct reader *s, size_t i)
 	if (!s->query->wants(s->query->arg, pid) || process_memory_open(pid, &memory))
 		return true;
 	memory.slide = s->server->memory.slide;
-	if (postgres_backend_pointer(&memory, s->ps->locks.entry) == address) {
+	if (postgres_pointer(&memory, s->ps->locks.entry) == address) {
 		session->client = postgres_kind_is_client(&s->ps->locks.serves, &memory);
 		session->who = calloc(1, sizeof(*session->who));
 		session->ignored = !session->who;
@@ -347,7 +347,7 @@ static bool text_read_whole(const struct reader *s, struct sample *sample, const
 	if (process_memory_open(sample->who->pid, &memory))
 		return false;
 	memory.slide = s->server->memory.slide;
-	text_read(s, &memory, postgres_backend_pointer(&memory, s->ps->query), sample);
+	text_read(s, &memory, postgres_pointer(&memory, s->ps->query), sample);
 	process_memory_close(&memory);
 	return sample->len >= len && !memcmp(s->query->text, begin, len);
 }
