@@ -28,11 +28,13 @@ enum end_kind { END_RETURN, END_CALL };
 /*
  * The member to find: returned, set, compared with a constant, of which bits are set, or passed by
  * address to a call;
+ * FIND_THIRD: set to the third argument;
  * FIND_COPIED: stored at agreed->at of where the third argument points;
  * FIND_GLOBAL: returned, of the object that a variable of the file points to.
  */
 enum purpose {
-	FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_COPIED, FIND_GLOBAL
+	FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_THIRD, FIND_COPIED,
+	FIND_GLOBAL
 };
 
 /* What all paths so far agree on, and 4-byte members that are set to the second argument. */
@@ -172,6 +174,17 @@ static bool state_store_copy(struct state *state, const struct uop *op)
 	       op->size != 8 || state_agree(state, &what);
 }
 
+/* Store the third argument in a member. Other stores do not matter. */
+static bool state_store_third(struct state *state, const struct uop *op)
+{
+	struct value what = state_get(state, op->reg);
+	struct value where = value_load(state_get(state, op->base), op->number, op->size);
+
+	state->flags = (struct value){ 0 };
+	return !value_is_argument(&what, 2) || !value_is_member(&where) || op->size != 8 ||
+	       state_agree(state, &where);
+}
+
 /* End a path. All paths of a setter that set a member must set the same one. */
 static bool state_end(const struct state *state)
 {
@@ -261,6 +274,7 @@ static bool state_op(struct state *state, const struct uop *op)
 	case UOP_STORE:
 		return state->purpose == FIND_RESULT ? state_store_result(state, op) :
 		       state->purpose == FIND_FLAG ? state_store_flag(state, op) :
+		       state->purpose == FIND_THIRD ? state_store_third(state, op) :
 		       state->purpose == FIND_COPIED ? state_store_copy(state, op) :
 						     state_store_member(state, op);
 	case UOP_ADD_NUMBER:
@@ -351,7 +365,7 @@ static int state_execute(struct state *state, uint16_t machine, const void *code
 			 enum purpose purpose, struct agreed *agreed)
 {
 	const struct arch_code *arch = arch_code_of(machine);
-	unsigned int arguments = purpose == FIND_COPIED ? 3 : 2;
+	unsigned int arguments = purpose == FIND_COPIED || purpose == FIND_THIRD ? 3 : 2;
 
 	if (!arch)
 		return -EINVAL;
@@ -459,6 +473,11 @@ int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct
 	return body_agreed(machine, code, size, FIND_SET, out);
 }
 
+int accessor_body_third(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	return body_agreed(machine, code, size, FIND_THIRD, out);
+}
+
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out)
 {
 	return body_agreed(machine, code, size, FIND_COMPARED, out);
@@ -564,6 +583,11 @@ int accessor_read_member(const struct elf *elf, const char *symbol, struct acces
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out)
 {
 	return body_read(elf, symbol, out, accessor_body_setter);
+}
+
+int accessor_read_third(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	return body_read(elf, symbol, out, accessor_body_third);
 }
 
 int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out)

@@ -58,6 +58,9 @@ int accessor_read(const struct elf *elf, const char *symbol, struct accessor *ou
  */
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out);
 
+/* Read the 8-byte member (an ACCESSOR_VALUE) that @symbol sets to its third argument. */
+int accessor_read_third(const struct elf *elf, const char *symbol, struct accessor *out);
+
 /*
  * Read the member behind a pointer that function @symbol compares with a
  * constant (an ACCESSOR_EQUALS), whatever depends on the comparison.
@@ -118,12 +121,13 @@ int accessor_match(const struct elf *elf, const char *symbol, const char *patter
 
 /*
  * Variants of accessor_read(), accessor_read_member(), accessor_read_setter(),
- * accessor_read_compared(), accessor_read_flag() and accessor_read_passed() for
- * the @size bytes of a body at @code.
+ * accessor_read_third(), accessor_read_compared(), accessor_read_flag() and
+ * accessor_read_passed() for the @size bytes of a body at @code.
  */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_global(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
+int accessor_body_third(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_flag(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out);

@@ -63,6 +63,7 @@ static int bind_accessor(const struct elf *elf, char *name, int64_t *number)
 		return err;
 	}
 	err = *name == '=' ? accessor_read_setter(elf, name + 1, &accessor) :
+	      *name == '>' ? accessor_read_third(elf, name + 1, &accessor) :
 	      *name == '?' ? accessor_read_compared(elf, name + 1, &accessor) :
 	      *name == '&' ? accessor_read_passed(elf, name + 1, &accessor) :
 	      *name == '|' ? accessor_read_flag(elf, name + 1, &accessor) :
@@ -96,7 +97,7 @@ static int bind_number(const struct bind *bind, const char *text, size_t len, in
 		return accessor_match(elf, name, pattern, number);
 	}
 	to = strchr(name, '>');
-	if (to) {
+	if (to && to > name) {
 		*to++ = '\0';
 		err = accessor_read_copied(elf, name, strtoll(to, NULL, 10), &copied);
 		*number = err ? 0 : copied.offset;
@@ -152,7 +153,7 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 		} else if (end) {
 			n = bind_number(bind, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n) {
-				spec += 1 + (strchr("=?&*|", spec[1]) != NULL);
+				spec += 1 + (strchr("=>?&*|", spec[1]) != NULL);
 				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+-}"), spec);
 				return n;
 			}

@@ -114,6 +114,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 		check_index(elf, symbol.name);
 		accessor_read(elf, symbol.name, &accessor);
 		accessor_read_setter(elf, symbol.name, &accessor);
+		accessor_read_third(elf, symbol.name, &accessor);
 		accessor_read_compared(elf, symbol.name, &accessor);
 		accessor_read_passed(elf, symbol.name, &accessor);
 		accessor_read_flag(elf, symbol.name, &accessor);

@@ -49,6 +49,8 @@ struct body {
 #define X86_PASS(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_passed, __VA_ARGS__ }
 #define X86_GLOBAL(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_global, __VA_ARGS__ }
 #define X86_COPY(name, hex, ...)	{ name, hex, EM_X86_64, body_copied, __VA_ARGS__ }
+#define X86_THIRD(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_third, __VA_ARGS__ }
+#define ARM_THIRD(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_third, __VA_ARGS__ }
 #define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body, __VA_ARGS__ }
 #define ARM_GLOBAL(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_global, __VA_ARGS__ }
 #define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
@@ -59,6 +61,12 @@ struct body {
 
 /* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds), MySQL 9.7, PostgreSQL 15. */
 static const struct body server_bodies[] = {
+	X86_THIRD("15 PortalDefineQuery",
+		  "4889770848895738894f4848c7475000000000894f404c8947584c894f60"
+		  "c7878400000001000000c3", VALUE(0x38, 8)),
+	ARM_THIRD("15 PortalDefineQuery",
+		  "26008052010400f9021c00f9034000b9034800b91f1005a9053000f9068400b9c0035fd6",
+		  VALUE(0x38, 8)),
 	X86("10.11 thd_query_string", "488d4768c3", ADDRESS(0x68)),
 	X86("11.8 thd_query_string", ENDBR64 "488d4768c3", ADDRESS(0x68)),
 	X86("10.11 thd_current_db", "488d87a0000000c3", ADDRESS(0xa0)),
@@ -386,6 +394,10 @@ static const struct body refused_bodies[] = {
 	X86_PASS("the second argument", "488d7e68e800000000c3", { 0 }),
 	X86_PASS("no call", "488d7f68c3", { 0 }),
 	ARM_PASS("no call", "00a00191" RET, { 0 }),
+	X86_THIRD("two members", "4889570848895710c3", { 0 }),
+	X86_THIRD("the low half", "895708c3", { 0 }),
+	X86_THIRD("of another object", "48895608c3", { 0 }),
+	X86_THIRD("the second argument", "48897708c3", { 0 }),
 	X86_SET("accessor read as setter", "488b4768c3", { 0 }),
 	X86_SET("third argument", "48895768c3", { 0 }),
 	ARM_COPY("an address", "08a00191" "480400f9" RET, { 0 }),
@@ -565,7 +577,7 @@ static void test_random(void)
 {
 	static const read_body reads[] = { accessor_body, accessor_body_setter,
 					   accessor_body_compared, accessor_body_flag,
-					   accessor_body_passed, body_copied };
+					   accessor_body_passed, accessor_body_third, body_copied };
 	uint32_t seed = 1;
 
 	for (unsigned int round = 0; round < 300000; round++) {

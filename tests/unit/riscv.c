@@ -25,6 +25,7 @@ struct body {
 
 #define READ(name, hex, ...)	{ name, hex, accessor_body, __VA_ARGS__ }
 #define SET(name, hex, ...)	{ name, hex, accessor_body_setter, __VA_ARGS__ }
+#define THIRD(name, hex, ...)	{ name, hex, accessor_body_third, __VA_ARGS__ }
 #define CMP(name, hex, ...)	{ name, hex, accessor_body_compared, __VA_ARGS__ }
 #define FLAG(name, hex, ...)	{ name, hex, accessor_body_flag, __VA_ARGS__ }
 #define PASS(name, hex, ...)	{ name, hex, accessor_body_passed, __VA_ARGS__ }
@@ -35,8 +36,10 @@ struct body {
 #define SETS(off, bits, size)	{ ACCESSOR_FLAG, off, 0, bits, -1, size }
 #define EQUALS(off, in, number)	{ ACCESSOR_EQUALS, off, in, number, -1, 4 }
 
-/* From Debian's packages: MariaDB 11.8, PostgreSQL 18. */
+/* From Debian's packages: MariaDB 11.8, PostgreSQL 17 and 18. */
 static const struct body server_bodies[] = {
+	THIRD("17 PortalDefineQuery", "05482338050434c50ce510fd38ed3cf1232205098280",
+	      VALUE(0x38, 8)),
 	READ("11.8 thd_query_string",
 	     "411122e006e40008a26002641305850641018280", ADDRESS(0x68)),
 	READ("11.8 thd_user_name",
