@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 enum event_type {
-	EVENT_STATEMENT = 1,	/* struct event_statement, then its text */
+	EVENT_STATEMENT = 1,	/* struct event_statement, then its texts */
 	EVENT_SESSION = 2,	/* struct event_identity: first hit of a session */
 	EVENT_EXIT = 3,		/* struct event_session: its thread exits */
 	EVENT_EXEC = 4,		/* struct event_exec: a process has executed a file */
@@ -24,7 +24,7 @@ enum event_type {
 /* event_statement.flags: about the statement */
 #define STATEMENT_ERROR		0x01	/* failed, was cancelled or timed out */
 #define STATEMENT_HAS_ROWS	0x02	/* ->rows is valid */
-#define STATEMENT_CUT		0x04	/* the text is longer than text_size - 1 */
+#define STATEMENT_CUT		0x04	/* the text is longer than what was kept */
 #define STATEMENT_UNREADABLE	0x08	/* the text could not be read */
 #define STATEMENT_DIED		0x10	/* its thread exited before its end */
 #define STATEMENT_COMPLETED	0x20	/* the server reported its completion */
@@ -67,7 +67,7 @@ struct event_head {
 
 /*
  * A statement. Each session has one, which is also the record that is sent: @text_len bytes of text
- * follow, without a NUL.
+ * follow and, after OF_GAP bytes, @of_len bytes of the other one, without a NUL.
  */
 struct event_statement {
 	struct event_head head;
@@ -81,7 +81,11 @@ struct event_statement {
 		__u64 examined;	/* rows read by the engine, as counted by MySQL */
 		__u64 query_id;	/* as computed by PostgreSQL; 0: none */
 	};
-	__u64 lock_us;		/* waits for locks, as MySQL and MariaDB log them */
+	union {
+		__u64 lock_us;	/* waits for locks, as MySQL and MariaDB log them */
+		/* PostgreSQL: bytes of the text behind an EXECUTE or a FETCH, and if it is cut */
+		struct { __u32 of_len, of_cut; };
+	};
 	__u64 query_bytes;	/* length of the whole text; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
 	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */
@@ -140,6 +144,17 @@ statement_is_prepare(const struct event_statement *s)
 	const __u32 more = STATEMENT_COMPLETED | STATEMENT_ERROR;
 
 	return (s->flags & (STATEMENT_PARSED | more)) == STATEMENT_PARSED;
+}
+
+#define OF_GAP	2	/* bytes between a statement's own text and the other one */
+
+/* Return the bytes of the texts of @s. */
+static inline __attribute__((always_inline)) __u64
+statement_length(const struct event_statement *s)
+{
+	if (s->flags & SESSION_LATE || !s->of_len)
+		return s->text_len;
+	return (__u64)s->text_len + OF_GAP + s->of_len;
 }
 
 #define SQLSTATE_LENGTH	5
@@ -259,6 +274,7 @@ struct session {
 	__u64 object;		/* the server's session object; 0: the session is a thread */
 	/* PostgreSQL: the text's address in the first and the last step; the latter's caller */
 	__u64 first_at, text_at, caller;
+	__u64 of_stack;		/* the stack pointer in the first EXECUTE or FETCH; 0: none */
 	__u64 query_id_at;	/* address of the server's query ID; 0: it computes none */
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
 	__u16 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
@@ -267,7 +283,7 @@ struct session {
 	/* With ->object: the kernel's ID of its statement's thread; else: it serves no client */
 	__u32 thread;
 	struct event_statement s;
-	char text[];	/* text_size bytes */
+	char text[];	/* text_most + 2 bytes, HEAD_WORDS at least */
 };
 
 /* A string of a session's security context. */

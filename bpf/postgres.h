@@ -13,6 +13,7 @@
 #define BAD_MESSAGE	0x3130503830	/* 08P01: violates the protocol */
 #define EXIT_FATAL	1	/* the status after an error that ends the session */
 #define INIT_PROCESSING	1	/* of ProcessingMode: the session has not begun */
+#define OF_FRAME	512	/* bytes of the frame of ExecuteQuery(), at most */
 #define DEST_EXECUTE	3	/* DestRemoteExecute: the result of an Execute message */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: idle */
@@ -30,6 +31,7 @@ ARGUMENT(activity);	/* enum BackendState that is reported .. */
 ARGUMENT(running);	/* .. and STATE_RUNNING, which is 3 from 18 on */
 ARGUMENT(applies);	/* not 0: it applies a transaction of a logical replication .. */
 ARGUMENT(parallel_apply);	/* .. or parts of one */
+ARGUMENT(stack);	/* the stack pointer */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
@@ -111,21 +113,6 @@ INLINE void step_of_background(void *ctx, struct step *step)
 		step->text = 0;
 	else if (!step->text)
 		step->applies = arg_applies(ctx) || arg_parallel_apply(ctx);
-}
-
-/* Copy a text that has none. */
-INLINE void text_of_apply(struct session *session)
-{
-	static const char apply[] = EVENT_APPLY;
-	struct event_statement *s = &session->s;
-	__u64 limit = VALUE(text_bytes), len = sizeof(apply) - 1;
-
-	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
-	__builtin_memcpy(session->text, apply, sizeof(apply));
-	s->query_bytes = len;
-	s->text_len = len < limit ? len : limit;
-	if (len > limit)
-		s->flags |= STATEMENT_CUT;
 }
 
 /*
@@ -457,12 +444,60 @@ PROGRAM(activity)
 	 * compared as a whole.
 	 */
 	if (step.applies)
-		text_of_apply(session);
+		text_set(session, EVENT_APPLY, sizeof(EVENT_APPLY));
 	else if (first || !session->s.text_len || session->s.text_len >= VALUE(head_bytes) - 1)
 		text_read(session, step.text);
 	else
 		return 0;
+	session->s.of_len = 0;
 	stat_command(session, STAT_SKIPPED);
+	return 0;
+}
+
+/* Return whether @text begins as EXECUTE, FETCH or MOVE do: others are not cut. */
+INLINE int text_may_run(const char *text)
+{
+	char first = text[0] | 0x20, third = text[2] | 0x20;
+
+	return (first == 'e' && third == 'e') || (first == 'f' && third == 't') ||
+	       (first == 'm' && third == 'v');
+}
+
+/*
+ * An EXECUTE or a FETCH runs what has another text: that of the prepared statement or the cursor.
+ * Keep that of the first one, behind the statement's own and two bytes that text_same() compares.
+ * Parameters of the EXECUTE can be functions which execute others, further down the stack. So can
+ * those of other statements: user space knows these by their texts.
+ */
+PROGRAM(text_behind)
+{
+	__u64 text = arg_text(ctx), stack = arg_stack(ctx), own, share = VALUE(text_share);
+	struct session *session = session_current(ctx);
+	struct event_statement *s;
+	long n;
+
+	if (!VALUE(want_statements) || VALUE(stat_unit_ns) || !session ||
+	    session_phase(&session->s) != SESSION_RUNNING)
+		return 0;
+	s = &session->s;
+	if (!session->of_stack)
+		session->of_stack = stack;
+	if (!text || s->of_len || session->of_stack - stack > OF_FRAME || !s->text_len ||
+	    s->flags & STATEMENT_DROPPED)
+		return 0;
+	/* Before the read, which writes zeros if it fails. */
+	if (s->text_len > share) {
+		if (!text_may_run(session->text))
+			return 0;
+		s->text_len = share;
+		s->flags |= STATEMENT_CUT;
+	}
+	own = at_most(s->text_len, share);
+	n = bpf_probe_read_user_str(session->text + own + OF_GAP, share + 2, (const void *)text);
+	if (n <= 1)
+		return 0;
+	s->of_cut = n > (long)share + 1;
+	s->of_len = s->of_cut ? share : n - 1;
 	return 0;
 }
 
@@ -561,6 +596,7 @@ static __attribute__((noinline)) void message_failed(void *ctx, struct session *
 	s.completed_ns = 0;
 	s.query_bytes = 0;
 	s.text_len = 0;
+	s.of_len = 0;
 	s.sqlstate = state;
 	count(COUNT_STATEMENTS);
 	if (VALUE(threshold_ns))

@@ -44,6 +44,8 @@ CONSTANT(engine_number);
 CONSTANT(backend);	/* enum event_backend of the probe's sessions; 0: the process decides it */
 CONSTANT(text_bytes);	/* bytes of a text that are sent */
 CONSTANT(text_size);	/* text_bytes + 2: for a NUL, and to detect a longer text */
+CONSTANT(text_share);	/* the same of each, if there are two; see tracer_text_share() .. */
+CONSTANT(text_most);	/* .. and of both, with OF_GAP */
 CONSTANT(head_bytes);	/* bytes of a text that are compared: text_size, HEAD_WORDS at most */
 CONSTANT(want_sessions);
 CONSTANT(identity_known);	/* the client can be read from this server's memory */
@@ -394,7 +396,7 @@ INLINE long statement_end(void *ctx, struct session *session, __u64 end_ns)
 	}
 	if (VALUE(limited) && s->flags & STATEMENT_DROPPED)
 		s->text_len = 0;
-	return send(ctx, s, sizeof(*s) + at_most(s->text_len, VALUE(text_bytes)));
+	return send(ctx, s, sizeof(*s) + at_most(statement_length(s), VALUE(text_most)));
 }
 
 /* Return the length of a text longer than text_bytes, or 0: longer than is determined. */
@@ -452,6 +454,20 @@ INLINE void text_read(struct session *session, const char *text)
 		s->text_len = VALUE(text_bytes);
 		s->query_bytes = text_measure(text);
 	}
+}
+
+/* Set the text, a literal of @size bytes with its NUL, of what has none. */
+INLINE void text_set(struct session *session, const char *text, __u64 size)
+{
+	struct event_statement *s = &session->s;
+	__u64 limit = VALUE(text_bytes), len = size - 1;
+
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
+	__builtin_memcpy(session->text, text, size);
+	s->query_bytes = len;
+	s->text_len = len < limit ? len : limit;
+	if (len > limit)
+		s->flags |= STATEMENT_CUT;
 }
 
 /* Copy a text of known length to the session. */
@@ -558,6 +574,8 @@ INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32
 	s->duration_ns = 0;
 	s->completed_ns = 0;
 	s->rows = 0;
+	s->lock_us = 0;		/* ->of_len, too */
+	session->of_stack = 0;
 	s->depth = 0;
 	if (VALUE(want_breakdown)) {
 		if (limit_permits_why(s->target_id, now))

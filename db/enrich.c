@@ -11,6 +11,7 @@
 #include "db/ps/ops.h"
 #include "host/clock.h"
 #include "host/process.h"
+#include "sql/command.h"
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
 #define AGAIN_NS	1000000000u	/* between two searches of a server that was not found */
@@ -404,6 +405,18 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 	return s;
 }
 
+/* Set the text behind that of @s, which has one. */
+static void statement_of_other(const struct event_statement *event, struct statement *s)
+{
+	/* Those of MySQL have another member there. */
+	if (!s->text || event->flags & SESSION_LATE || !event->of_len ||
+	    !command_runs(s->text, s->text_len))
+		return;
+	s->of = s->text + s->text_len + OF_GAP;
+	s->of_len = event->of_len;
+	s->of_cut = event->of_cut;
+}
+
 /* Copy the SQLSTATE in an event if it is valid. */
 static void sqlstate_read(uint64_t from, char to[SQLSTATE_LENGTH + 1])
 {
@@ -503,6 +516,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 		enrich_leave(e, event);
 		return;
 	}
+	statement_of_other(event, &s);
 	s.duration_ns = event->duration_ns;
 	if (event->flags & STATEMENT_HAS_QUERY_ID)
 		s.query_id = event->query_id;
@@ -548,6 +562,7 @@ void enrich_running(struct enrich *e, const struct session *session, bool has_te
 	const struct event_statement *event = &session->s;
 	struct statement s = statement_of(e, event, has_text);
 
+	statement_of_other(event, &s);
 	s.running = true;
 	s.duration_ns = now_ns - event->start_ns - event->duration_ns;
 	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)

@@ -107,8 +107,17 @@ struct statement {
 	/* Not 0: those of the same number and dialect have the same fingerprint. */
 	uint64_t alike;
 	size_t original_len;		/* of ->text before redaction; 0: not redacted */
+	/*
+	 * Of an EXECUTE or a FETCH: the text behind it, as the server keeps it: "PREPARE ..",
+	 * "DECLARE ..". NULL: none, or unknown. Not NULL only if ->text is not.
+	 */
+	const char *of;
+	size_t of_len;
+	bool of_cut;			/* it is only the first of_len bytes */
 	const char *span_text;		/* for spans, as ->text; NULL: unknown, or not wanted */
 	size_t span_text_len;
+	const char *span_of;		/* .. as ->of */
+	size_t span_of_len;
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* length of the whole text */
 	const struct event_breakdown *why;	/* time breakdown */

@@ -48,8 +48,8 @@ static void sink_texts(struct sink *sink, struct statement *s)
 	enum fingerprint_dialect dialect = s->server->engine->dialect;
 	/* A recording may have been redacted. */
 	bool redacted = s->original_len;
-	char *text = NULL;
-	size_t len = 0;
+	char *text = NULL, *of = NULL;
+	size_t len = 0, of_len = 0;
 
 	if (config->spans && s->text && !redacted &&
 	    traceparent_find(dialect, s->text, s->text_len, s->truncated, &sink->parent))
@@ -58,19 +58,27 @@ static void sink_texts(struct sink *sink, struct statement *s)
 	    tags_find(dialect, s->text, s->text_len, s->truncated, &sink->tags))
 		s->tags = &sink->tags;
 	if ((config->redact || config->redact_spans) && s->text)
-		text = sink_room(sink, s->text_len);
+		text = sink_room(sink, s->text_len + s->of_len);
 	if (text)
 		len = fingerprint_redact(dialect, s->text, s->text_len,
 					 s->truncated || s->unended, text);
+	if (text && s->of) {
+		of = text + len;
+		of_len = fingerprint_redact(dialect, s->of, s->of_len, s->of_cut, of);
+	}
 	if (config->redact) {
 		if (!redacted)
 			s->original_len = text ? s->text_len : 0;
 		s->text = text;
 		s->text_len = len;
+		s->of = of;
+		s->of_len = of_len;
 		s->alike = 0;
 	}
 	s->span_text = config->redact_spans ? text : s->text;
 	s->span_text_len = config->redact_spans ? len : s->text_len;
+	s->span_of = config->redact_spans ? of : s->of;
+	s->span_of_len = config->redact_spans ? of_len : s->of_len;
 }
 
 static void sink_count(struct sink *sink, const struct statement *s, uint16_t owner)
@@ -87,7 +95,8 @@ bool sink_statement(struct sink *sink, struct statement *s, uint16_t owner)
 	const struct sink_config *config = &sink->config;
 	bool ended = !s->running && !s->transaction;
 
-	if (!filter_selects(&config->filter, s->server, s->who, s->text, s->text_len))
+	if (!filter_selects(&config->filter, s->server, s->who, s->text, s->text_len) &&
+	    !(s->of && filter_selects(&config->filter, s->server, s->who, s->of, s->of_len)))
 		return false;
 	if (config->stat_unit_ns && ended)
 		sink_count(sink, s, owner);

@@ -72,10 +72,30 @@ static uint32_t tracer_sessions(struct tracer *t, uint32_t bytes)
 	return fit > most ? most : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
 }
 
+/*
+ * Return the bytes of each of two texts of a statement: together they take the place of one, unless
+ * that is short, as the heads of texts are compared.
+ */
+static uint32_t tracer_text_share(const struct tracer *t)
+{
+	uint32_t bytes = t->config.text_bytes, head = HEAD_WORDS * sizeof(uint64_t);
+	uint32_t half = (bytes - OF_GAP) / 2;
+
+	return half > head ? half : bytes < head ? bytes : head;
+}
+
+/* Return the bytes of a statement's texts. */
+static uint32_t tracer_text_most(const struct tracer *t)
+{
+	uint32_t both = 2 * tracer_text_share(t) + OF_GAP, bytes = t->config.text_bytes;
+
+	return bytes > both ? bytes : both;
+}
+
 /* Create the maps of sessions and statements. */
 static int tracer_session_maps(struct tracer *t, struct error *error)
 {
-	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
+	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = tracer_text_most(t) + 2;
 	uint32_t text = want > least ? want : least;
 	uint32_t head = (uint32_t)((sizeof(struct session) + text + 7) & ~7u);
 	uint32_t session = t->config.transactions ?
@@ -111,6 +131,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		.ignored_map = runtime_map(&t->rt, "ignored"),
 		.objects_map = runtime_map(&t->rt, "objects"),
 		.bytes = session, .max = sessions, .text_bytes = t->config.text_bytes,
+		.text_most = tracer_text_most(t),
 		.transaction_at = t->config.transactions ? head : 0, .both = t->config.both,
 		.no_memory = t->rt.pid_ns_ino, .owners = t->rt.owners, .discover = &t->discover,
 	};
@@ -165,6 +186,8 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_transaction_at", t->sessions.transaction_at);
 	runtime_constant(rt, "constant_text_bytes", c->text_bytes);
 	runtime_constant(rt, "constant_text_size", text_size);
+	runtime_constant(rt, "constant_text_share", tracer_text_share(t));
+	runtime_constant(rt, "constant_text_most", tracer_text_most(t));
 	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
 	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
 	runtime_constant(rt, "constant_session_share", OWNER_SHARE(t->sessions.max));
@@ -230,7 +253,8 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	}
 	switch (session->head.type) {
 	case EVENT_STATEMENT:
-		if (size >= sizeof(*statement) && statement->text_len <= size - sizeof(*statement))
+		if (size >= sizeof(*statement) &&
+		    statement_length(statement) <= size - sizeof(*statement))
 			enrich_statement(&t->enrich, statement);
 		break;
 	case EVENT_TRANSACTION:
@@ -327,7 +351,7 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 
 static int tracer_stream(struct tracer *t, struct error *error)
 {
-	size_t record_max = RECORD_HEAD + t->config.text_bytes +
+	size_t record_max = RECORD_HEAD + tracer_text_most(t) +
 			    (t->config.transactions ? sizeof(struct event_transaction) : 0);
 
 	if (record_max < sizeof(struct event_breakdown))

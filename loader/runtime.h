@@ -32,7 +32,7 @@
 #include "loader/uprobe_set.h"
 
 #define RUNTIME_OBJECTS		2
-#define RUNTIME_VALUES		128	/* limit of maps and constants */
+#define RUNTIME_VALUES		160	/* limit of maps and constants */
 #define RUNTIME_MAPS		48
 #define RUNTIME_TRACEPOINTS	16
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sql/lexer.h"
+
 /* At most, as in bpf/: */
 #define BLANKS	24		/* characters before a word */
 #define SKIPPED	2		/* statements before the one that counts, and .. */
@@ -59,4 +61,79 @@ size_t command_skip(enum fingerprint_dialect dialect, const char *text, size_t l
 	     i++)
 		at = skip_one(text, len, at);
 	return at;
+}
+
+static void skip_all_blanks(struct lexer *l)
+{
+	while (lexer_skip_blank(l))
+		;
+}
+
+/* Return a lexer at the command of PostgreSQL's @text. */
+static struct lexer command_find(const char *text, size_t len)
+{
+	struct lexer l = { .text = (const unsigned char *)text, .end = len, .settled = true };
+
+	skip_all_blanks(&l);
+	l.pos += command_skip(FINGERPRINT_POSTGRES, text + l.pos, len - l.pos);
+	skip_all_blanks(&l);
+	return l;
+}
+
+/* Skip an unquoted word and the blanks behind it. Return whether it is @word. */
+static bool skip_word(struct lexer *l, const char *word)
+{
+	size_t at = l->pos, len;
+
+	lexer_skip_word(l);
+	len = l->pos - at;
+	skip_all_blanks(l);
+	return len == strlen(word) && !strncasecmp((const char *)l->text + at, word, len);
+}
+
+/* Return whether the word at @l, which stays there, is @word. */
+static bool is_word(struct lexer l, const char *word)
+{
+	return skip_word(&l, word);
+}
+
+/* Skip a name, a word, or what is neither. Return false at the end. */
+static bool skip_item(struct lexer *l)
+{
+	size_t at = l->pos;
+
+	if (lexer_peek(l, 0) == '"')
+		lexer_skip_quoted(l, BACKSLASH_PLAIN);
+	else
+		lexer_skip_word(l);
+	if (l->pos == at && at < l->end)
+		l->pos++;
+	skip_all_blanks(l);
+	return l->pos > at;
+}
+
+enum command_runs command_runs(const char *text, size_t len)
+{
+	struct lexer l = command_find(text, len);
+
+	return is_word(l, "execute") ? COMMAND_EXECUTE :
+	       is_word(l, "fetch") || is_word(l, "move") ? COMMAND_FETCH : COMMAND_OWN;
+}
+
+size_t command_named(const char *text, size_t len)
+{
+	struct lexer l = command_find(text, len);
+	bool prepare = is_word(l, "prepare");
+
+	if (!prepare && !is_word(l, "declare"))
+		return 0;
+	/* The command, the name, and the types of parameters or the properties of the cursor. */
+	skip_item(&l);
+	if (!skip_item(&l))
+		return 0;
+	while (!is_word(l, prepare ? "as" : "for"))
+		if (!skip_item(&l))
+			return 0;
+	skip_item(&l);
+	return l.pos < len ? l.pos : 0;
 }

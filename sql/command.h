@@ -15,4 +15,16 @@
  */
 size_t command_skip(enum fingerprint_dialect dialect, const char *text, size_t len);
 
+/* Commands of PostgreSQL that run what has another text. */
+enum command_runs { COMMAND_OWN, COMMAND_EXECUTE, COMMAND_FETCH };	/* or MOVE */
+
+/* Return which one the text's command is. It is found as by command_skip(), and behind comments. */
+enum command_runs command_runs(const char *text, size_t len);
+
+/*
+ * Return the offset of the statement for which the command of PostgreSQL's @text, a PREPARE or
+ * DECLARE, has a name; 0: there is none.
+ */
+size_t command_named(const char *text, size_t len);
+
 #endif

@@ -48,6 +48,10 @@ static bool put_value(struct output *out, const struct field *field,
 		valid = escape_json(out, value->text, value->len, st->truncated);
 		output_char(out, '"');
 		break;
+	case FIELD_QUERY_OF:
+		escape_json(out, value->text, value->len, st->of_cut);
+		output_char(out, '"');
+		break;
 	case FIELD_QUERY_BYTES:
 		json_base64(out, value->text, value->len);
 		output_char(out, '"');

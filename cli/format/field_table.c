@@ -100,6 +100,11 @@ static void put_query(struct output *out, const struct statement *st, bool last)
 	if (st->text)
 		escape_terminal(out, st->text, st->text_len, st->truncated);
 	field_query_note(out, st);
+	if (st->of) {
+		output_string(out, " [of: ");
+		escape_terminal(out, st->of, st->of_len, st->of_cut);
+		output_string(out, st->of_cut ? " ...]" : "]");
+	}
 	if (!last)
 		output_char(out, ' ');
 }

@@ -361,6 +361,28 @@ static bool get_query(const struct statement *st, unsigned int which, struct fie
 	return st->text;
 }
 
+static bool get_query_of(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	value->text = st->of;
+	value->len = st->of_len;
+	return st->of;
+}
+
+static bool get_span_of(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	value->text = st->span_of;
+	value->len = st->span_of_len;
+	return st->span_of;
+}
+
+static bool get_of_cut(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->of_cut, st->of, value);
+}
+
 /* The length of the whole text: as the server knows it, else of a text that is not cut. */
 static bool get_query_bytes(const struct statement *st, unsigned int which,
 			    struct field_value *value)
@@ -519,6 +541,9 @@ const struct field field_rows[] = {
 	{ OTLP_FLAG(3, "dbslower.query.truncated"), .type = FIELD_FLAG, .get = get_cut },
 	{ OTLP(4, "dbslower.query.bytes"), .type = FIELD_NUMBER, .get = get_cut_bytes },
 	{ JSON_STRING("query_base64"), .type = FIELD_QUERY_BYTES, .get = get_query },
+	{ JSON_STRING("query_of"), .type = FIELD_QUERY_OF, .get = get_query_of },
+	{ JSON("query_of_truncated"), .type = FIELD_FLAG, .get = get_of_cut },
+	{ OTLP_STRING(24, "dbslower.query_of"), .type = FIELD_QUERY_OF, .get = get_span_of },
 	{ .get = NULL },
 };
 

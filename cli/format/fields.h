@@ -29,6 +29,7 @@ enum field_type {
 	FIELD_MS,		/* a duration in ns, shown in ms */
 	FIELD_TIME,		/* ns after the start of the statement, shown as a time */
 	FIELD_QUERY,		/* the text of the statement */
+	FIELD_QUERY_OF,		/* the text behind it */
 	FIELD_QUERY_BYTES,	/* the same bytes in base64; only if they are not valid UTF-8 */
 	FIELD_PARTS,		/* members of struct event_breakdown, written by breakdown.c: */
 	FIELD_WAITS,
@@ -52,7 +53,7 @@ enum field_type {
 
 /* The value of a field; which members are valid depends on the type. */
 struct field_value {
-	const char *text;		/* FIELD_STRING, FIELD_LIST, FIELD_QUERY: borrowed bytes */
+	const char *text;		/* of strings, lists and texts: borrowed bytes */
 	size_t len;
 	uint64_t number;		/* FIELD_NUMBER, FIELD_FLAG, FIELD_MS, FIELD_TIME */
 	char buf[128];			/* room for a ->text that is made from a number */

@@ -8,6 +8,7 @@
 #include "cli/format/escape.h"
 #include "cli/format/field_table.h"
 #include "cli/format/json.h"
+#include "sql/command.h"
 #include "sql/lexer.h"
 
 #define DIGITS		"0123456789"
@@ -37,17 +38,23 @@ static void put_line(struct output *out, const char *p, size_t len, bool truncat
 	escape_terminal(out, p, len, truncated);
 }
 
-/* Append the text in lines of its own, each by @put. */
-static void put_text(struct output *out, const struct statement *st,
-		     void (*put)(struct output *out, const char *p, size_t len, bool truncated))
+typedef void put_fn(struct output *out, const char *p, size_t len, bool truncated);
+
+/* Append @len bytes of a text in lines of its own, each by @put. */
+static void put_lines(struct output *out, const char *p, size_t len, bool truncated, put_fn *put)
 {
-	const char *p = st->text ? st->text : "", *end = p + st->text_len, *newline;
+	const char *end = p + len, *newline;
 
 	do {
 		newline = memchr(p, '\n', (size_t)(end - p));
-		put(out, p, (size_t)((newline ? newline : end) - p), !newline && st->truncated);
+		put(out, p, (size_t)((newline ? newline : end) - p), !newline && truncated);
 		p = newline ? newline + 1 : end;
 	} while (newline);
+}
+
+static void put_text(struct output *out, const struct statement *st, put_fn *put)
+{
+	put_lines(out, st->text ? st->text : "", st->text_len, st->truncated, put);
 	field_query_note(out, st);
 }
 
@@ -205,6 +212,11 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 	output_string(out, st->prepare ? " ms  parse <unnamed>: " : " ms  statement: ");
 	put_text(out, st, put_levels);
 	output_char(out, '\n');
+	if (st->of && command_runs(st->text, st->text_len) == COMMAND_EXECUTE) {
+		pgbadger_line(out, st, "DETAIL:  prepare: ");
+		put_lines(out, st->of, st->of_len, st->of_cut, put_levels);
+		output_char(out, '\n');
+	}
 	pgbadger_parameters(out, st);
 }
 

@@ -234,9 +234,11 @@ static void put_value(struct output *out, const struct field *field,
 		output_string(out, value->number ? "true}}" : "false}}");
 		return;
 	}
-	if (field->type == FIELD_STRING || field->type == FIELD_LIST || field->type == FIELD_QUERY)
+	if (field->type == FIELD_STRING || field->type == FIELD_LIST ||
+	    field->type == FIELD_QUERY || field->type == FIELD_QUERY_OF)
 		escape_json(out, value->text, value->len,
-			    field->type == FIELD_QUERY && st->truncated);
+			    (field->type == FIELD_QUERY && st->truncated) ||
+			    (field->type == FIELD_QUERY_OF && st->of_cut));
 	else
 		otlp_integer(out, value->number);
 	output_string(out, "\"}}");

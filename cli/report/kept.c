@@ -50,6 +50,31 @@ static void keep_text(struct report_text *to, const char *text, size_t len, bool
 		memcpy(to->bytes, text, to->len);
 }
 
+/* Append @len bytes of @text, of which there is room for @most. */
+static void text_append(struct report_text *to, const char *text, size_t len, size_t most)
+{
+	if (len > most - to->len)
+		len = most - to->len;
+	memcpy(to->bytes + to->len, text, len);
+	to->len += (uint32_t)len;
+}
+
+/* Append the text behind that of an EXECUTE or a FETCH, as field_table.c does. */
+static void keep_other(struct report_text *to, const struct statement *s)
+{
+	size_t most = 2 * REPORT_TEXT;
+	char *more = to->bytes ? realloc(to->bytes, most) : NULL;
+
+	if (!more)
+		return;
+	to->bytes = more;
+	text_append(to, to->cut ? "... [of: " : " [of: ", to->cut ? 9 : 6, most);
+	to->cut = s->of_cut || s->of_len > REPORT_TEXT / 2;
+	text_append(to, s->of, s->of_len < REPORT_TEXT / 2 ? s->of_len : REPORT_TEXT / 2, most);
+	if (!to->cut)
+		text_append(to, "]", 1, most);
+}
+
 void report_keep_statement(struct report_statement *to, const struct statement *s,
 			   const char *engine, uint64_t hash)
 {
@@ -67,6 +92,8 @@ void report_keep_statement(struct report_statement *to, const struct statement *
 	if (s->why)
 		memcpy(to->part_ns, s->why->ns, sizeof(to->part_ns));
 	keep_text(&to->kept.text, s->text, s->text_len, s->truncated, REPORT_TEXT);
+	if (s->of)
+		keep_other(&to->kept.text, s);
 }
 
 static void keep_holder(struct report_holder *to, const struct lock_backend *from)

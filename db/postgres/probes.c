@@ -20,6 +20,7 @@
 #include "db/postgres/lock_ops.h"
 #include "db/postgres/ps.h"
 #include "db/postgres/wait_names.h"
+#include "host/arch.h"
 
 static const char *const postgres_executables[] = {
 	"postgres", "postmaster", "edb-postgres", NULL,
@@ -42,6 +43,17 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 	{ .step = symbol, .program = "transaction_mark", .function = symbol, .optional = true, \
 	  .asked = ENGINE_TRANSACTIONS, \
 	  .args = ENGINE_ARGS({ .name = "arg_mark", .fallback = TRANSACTION_ENDING | (flags) }) }
+
+/*
+ * Calls in the functions of EXECUTE and of FETCH and MOVE, with the text behind these: it is copied
+ * for the portal, or that of the portal. Both would be found by a hit of PortalRun(), too, which
+ * each statement pays for. The text of an EXECUTE comes after its parameters.
+ */
+#define STACK	{ .name = "arg_stack", .spec = "8@" HOST_STACK_REGISTER, .fallback = -1 }
+#define BEHIND(symbol, callee, text) \
+	{ .step = callee, .program = "text_behind", .function = symbol, .calls = callee, \
+	  .optional = true, \
+	  .args = ENGINE_ARGS(STACK, { .name = "arg_text", .spec = text, .fallback = -1 }) }
 
 #define FIRST_SQLSTATE	"4@{geterrcode:element}+geterrcode(%ip)"
 #define POSTGRES_CALLER	"8@{^pgstat_report_activity}"
@@ -81,6 +93,13 @@ static const struct engine_probe postgres_probes[] = {
 		.function = "pgstat_report_appname", .optional = true, .asked = ENGINE_IDENTITY,
 		.args = ENGINE_ARGS({ .name = "arg_name", .spec = "8@%arg0", .fallback = -1 }),
 	},
+	BEHIND("ExecuteQuery", "MemoryContextStrdup", "8@%arg1"),
+	{
+		.step = "ExecuteQuery", .program = "text_behind", .function = "ExecuteQuery",
+		.optional = true,
+		.args = ENGINE_ARGS(STACK, { .name = "arg_text", .fallback = 0 }),
+	},
+	BEHIND("PerformPortalFetch", "PortalRunFetch", "8@{>PortalDefineQuery}(%arg0)"),
 	ENDS("EndTransactionBlock", TRANSACTION_COMMITTED),	/* or prepared */
 	ENDS("PrepareTransactionBlock", TRANSACTION_PREPARED),
 	ENDS("UserAbortTransactionBlock", TRANSACTION_ROLLED_BACK),

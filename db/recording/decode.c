@@ -76,7 +76,7 @@ static void decode_other_text(struct decode *d, struct decoder *body)
 	struct decoder copy = *body;
 
 	if (!decode_number(&copy)) {
-		decode_text(d, body, &s);
+		decode_text(d, body, &s, false);
 		return;
 	}
 	*body = copy;
@@ -122,6 +122,21 @@ static void decode_skip(struct decode *d, struct decoder *body, enum layout_of o
 	}
 }
 
+/* Read one of the texts of @s. */
+static void decode_text_of(struct decode *d, struct decoder *body, const struct member *member,
+			   struct statement *s)
+{
+	struct statement other = { .truncated = s->of_cut };
+
+	if (member->at == offsetof(struct recorded_statement, s.text)) {
+		decode_text(d, body, s, false);
+		return;
+	}
+	decode_text(d, body, &other, true);
+	s->of = other.text;
+	s->of_len = other.text_len;
+}
+
 static void decode_member(struct decode *d, struct decoder *body, const struct member *member,
 			  void *of)
 {
@@ -144,7 +159,7 @@ static void decode_member(struct decode *d, struct decoder *body, const struct m
 		decode_holders(d, body, member, of);
 		break;
 	case MEMBER_TEXT:
-		decode_text(d, body, &statement->s);
+		decode_text_of(d, body, member, &statement->s);
 		break;
 	case MEMBER_BREAKDOWN:
 		decode_why(d, body);
@@ -196,6 +211,8 @@ static void recorded_finish(struct decode *d, struct decoder *body, struct recor
 	s->has_query_bytes = r->whole || r->has_bytes;
 	if (r->whole)
 		s->query_bytes = s->text_len;
+	if (!s->text)
+		s->of = NULL;
 	s->span_text = s->text;
 	s->span_text_len = s->text_len;
 	s->plan = (uint16_t)decode_bits(d, LAYOUT_PLAN, r->plan);

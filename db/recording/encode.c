@@ -303,8 +303,13 @@ static void encode_member(struct encode *e, const struct member *member, const v
 {
 	const char *at = (const char *)of + member->at;
 	const struct recorded_statement *statement = of;
-	const char *bytes;
-	size_t len;
+	const char *bytes = NULL;
+	size_t len = 0;
+
+	if (member->type == MEMBER_BYTES || member->type == MEMBER_TEXT) {
+		memcpy(&bytes, at, sizeof(bytes));
+		memcpy(&len, (const char *)of + member->known, sizeof(len));
+	}
 
 	switch (member->type) {
 	case MEMBER_NUMBER:
@@ -316,8 +321,6 @@ static void encode_member(struct encode *e, const struct member *member, const v
 		encode_bytes(&e->body, at, len);
 		break;
 	case MEMBER_BYTES:
-		memcpy(&bytes, at, sizeof(bytes));
-		memcpy(&len, (const char *)of + member->known, sizeof(len));
 		encode_number(&e->body, len);
 		encode_bytes(&e->body, bytes, len);
 		break;
@@ -328,7 +331,7 @@ static void encode_member(struct encode *e, const struct member *member, const v
 		encode_backends(e, member, of);
 		break;
 	case MEMBER_TEXT:
-		encode_text(e, statement->s.text, statement->s.text_len);
+		encode_text(e, bytes, len);
 		break;
 	case MEMBER_BREAKDOWN:
 		encode_why(e, &statement->s);

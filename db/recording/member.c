@@ -11,7 +11,7 @@
 #define KNOWN(member)	.known = offsetof(struct recorded_statement, member)
 
 const struct member statement_members[] = {
-	{ ROW("text", TEXT), S(s.text) },
+	{ ROW("text", TEXT), S(s.text), KNOWN(s.text_len) },
 	{ ROW("status", FLAG), S(s.has_status) },
 	{ ROW("counted", FLAG), S(s.has_counts) },
 	{ ROW("sent", NUMBER), S(s.sent) },
@@ -43,6 +43,8 @@ const struct member statement_members[] = {
 	{ ROW("statements", NUMBER), S(t.statements), KNOWN(t.counted) },
 	{ ROW("idle_ns", NUMBER), S(t.idle_ns) },
 	{ ROW("duration_error_ns", NUMBER), S(s.duration_error_ns) },
+	{ ROW("query_of", TEXT), S(s.of), KNOWN(s.of_len) },
+	{ ROW("query_of_cut", FLAG), S(s.of_cut) },
 	{ .name = NULL }
 };
 

@@ -23,7 +23,7 @@ enum member_type {
 	MEMBER_STRING = 's',		/* in ->size bytes, with a NUL unless it fills them */
 	MEMBER_BYTES = 'x',		/* a pointer; their length is a size_t at ->known */
 	MEMBER_LIST = 'l',		/* of numbers of 32 bits */
-	MEMBER_TEXT = 't',		/* the text of a statement */
+	MEMBER_TEXT = 't',		/* the same of a statement, in the dictionary of texts */
 	MEMBER_BREAKDOWN = 'b',		/* the time breakdown of a statement */
 	MEMBER_BACKENDS = 'h',		/* of struct lock_backend, with the members of that */
 };

@@ -67,7 +67,7 @@ int decode_open(struct decode *d, struct decode_file *file)
 {
 	*d = (struct decode){
 		.file = file, .sessions = calloc(RECORDING_SESSIONS, sizeof(*d->sessions)),
-		.text = malloc(TEXT_MAX),
+		.text = malloc(2 * TEXT_MAX),
 	};
 	return d->sessions && d->text ? 0 : -ENOMEM;
 }
@@ -322,8 +322,9 @@ void decode_sqlstate(struct statement *s)
 		*s->sqlstate = '\0';
 }
 
-void decode_text(struct decode *d, struct decoder *body, struct statement *s)
+void decode_text(struct decode *d, struct decoder *body, struct statement *s, bool behind)
 {
+	char *room = d->text + (behind ? TEXT_MAX : 0);
 	uint64_t number = decode_number(body), len;
 	enum shape_change change;
 	char *kept;
@@ -333,9 +334,9 @@ void decode_text(struct decode *d, struct decoder *body, struct statement *s)
 			body->failed = true;
 		if (body->failed)
 			return;
-		s->text = d->text;
+		s->text = room;
 		s->text_len = shape_apply(body, d->texts[number - 1].text,
-					  d->texts[number - 1].len, d->text, TEXT_MAX, &change);
+					  d->texts[number - 1].len, room, TEXT_MAX, &change);
 		d->file->work += s->text_len;
 		if (!s->truncated && change != SHAPE_OTHER &&
 		    (change == SHAPE_SAME || d->texts[number - 1].plain))

@@ -147,8 +147,12 @@ const struct decode_session *decode_session_of(const struct decode *decode, stru
 /* Drop a SQLSTATE that is none. */
 void decode_sqlstate(struct statement *statement);
 
-/* Read the text of a statement. It may be the difference from an earlier one. */
-void decode_text(struct decode *decode, struct decoder *body, struct statement *statement);
+/*
+ * Read the text of @statement, which may be the difference from an earlier one. It is valid until
+ * the next one; @behind: until the next one that is.
+ */
+void decode_text(struct decode *decode, struct decoder *body, struct statement *statement,
+		 bool behind);
 
 /* Read a time breakdown to ->why. */
 void decode_why(struct decode *decode, struct decoder *body);

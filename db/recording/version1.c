@@ -114,7 +114,7 @@ static void read_texts(struct decode *d, struct decoder *body, struct statement 
 			 uint64_t flags)
 {
 	if (flags & RECORDED_TEXT)
-		decode_text(d, body, s);
+		decode_text(d, body, s, false);
 	s->has_query_bytes = flags & (RECORDED_BYTES | RECORDED_WHOLE);
 	if (flags & RECORDED_WHOLE)
 		s->query_bytes = s->text_len;

@@ -65,6 +65,7 @@ bool seed_session(const struct sessions *sessions, const struct runtime *rt,
 	if (!session)
 		return false;
 	session->tgid = process->pid;
+	session->of_stack = UINT64_MAX;	/* its EXECUTE or FETCH has begun: others are in it */
 	session->s = (struct event_statement){
 		.head.type = EVENT_STATEMENT, .target_id = target->id, .pid = process->pid,
 		.tid = process->pid,

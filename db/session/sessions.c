@@ -324,7 +324,7 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 	if (phase == SESSION_IDLE || phase == SESSION_SYNCING || !session_target(s, session))
 		return false;
 	*has_text = statement->flags & SESSION_LATE ? session_query(s, key, session) :
-						      statement->text_len <= s->text_bytes;
+						      statement_length(statement) <= s->text_most;
 	return *has_text || phase != SESSION_BETWEEN;
 }
 

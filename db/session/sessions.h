@@ -39,7 +39,8 @@ struct sessions {
 	struct slot *slots;		/* map "slots", mapped; NULL: there are none */
 	uint32_t slot_shift;		/* 64 - log2(number of slots) */
 	uint32_t bytes;			/* size of a map element: struct session and its text */
-	uint32_t text_bytes;		/* maximum length of the text */
+	uint32_t text_bytes;		/* maximum length of the text .. */
+	uint32_t text_most;		/* .. and of both, if there are two */
 	uint32_t transaction_at;	/* offset of the transaction in an element; 0: none */
 	bool both;			/* transactions and statements are wanted */
 	uint32_t max;			/* sessions without a slot at once */

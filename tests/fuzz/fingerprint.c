@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Fingerprints and redaction. Input: a byte of choices, then the statement. */
+/* Fingerprints, commands and redaction. Input: a byte of choices, then the statement. */
+#include "sql/command.h"
 #include "sql/fingerprint.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -33,6 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t room = choices & 63, kept;
 	char *whole, *part, *again;
 
+	REQUIRE(command_named((const char *)in.at, in.left) <= in.left);
+	command_runs((const char *)in.at, in.left);
 	/* "values(?+)" is longer than the shortest list of values, but not by much. */
 	REQUIRE(len <= 8 * in.left + 64, "%zu of %zu", len, in.left);
 	whole = malloc(len + 1);
