@@ -168,8 +168,9 @@ struct event_session {
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
 };
 
-/* The text of what a logical replication worker of PostgreSQL does, which reports none. */
+/* The texts of changes that a replica applies, if it has none: of PostgreSQL, and of MySQL. */
 #define EVENT_APPLY	"logical replication apply"
+#define EVENT_APPLY_ROWS	"replication apply"
 
 /* What a session serves. */
 enum event_backend {

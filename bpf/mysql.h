@@ -24,6 +24,7 @@ ARGUMENT(server_status);	/* SERVER_QUERY_NO_INDEX_USED and others .. */
 ARGUMENT(no_index);	/* .. and the bit that the server sets if it uses no index */
 ARGUMENT(plan);		/* THD::query_plan_flags .. */
 ARGUMENT(tmp_table);	/* .. and the bit that the server sets for a temporary table */
+ARGUMENT(tables);	/* those that are to be opened; 0: none */
 ARGUMENT(command);	/* enum enum_server_command */
 ARGUMENT(error);	/* error number; 0: none */
 ARGUMENT(sqlstate);	/* of the error: characters, with a NUL after them .. */
@@ -217,13 +218,18 @@ INLINE void mysql_failure(void *ctx, struct event_statement *s)
 		s->error_code = (__u32)arg_code(ctx);
 }
 
-INLINE void mysql_outcome(void *ctx, struct event_statement *s, __u64 now)
+INLINE void mysql_status(void *ctx, struct event_statement *s)
 {
 	s->error_code = arg_error(ctx);
 	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
 		mysql_failure(ctx, s);
 	if (!VALUE(status_known))
 		s->flags |= STATEMENT_NO_STATUS;
+}
+
+INLINE void mysql_outcome(void *ctx, struct event_statement *s, __u64 now)
+{
+	mysql_status(ctx, s);
 	if (VALUE(want_rows)) {
 		mysql_rows(ctx, s);
 		mysql_work(ctx, s, now);
@@ -392,6 +398,46 @@ PROGRAM(command_end)
 	return 0;
 }
 
+/* Return whether the current session has a client, which has a host or an address. */
+INLINE int session_has_client(void *ctx)
+{
+	char name[8];
+
+	read_name(name, sizeof(name), arg_host(ctx), arg_host_pair(ctx));
+	if (!name[0])
+		read_name(name, sizeof(name), arg_address(ctx), arg_address_pair(ctx));
+	return name[0];
+}
+
+/*
+ * A replica begins to apply the changes of rows by one statement, whose text it has if the source
+ * wrote that to its binary log. It opens no tables if it ignores those that are changed. A BINLOG
+ * statement of a client, or of an event, does the same.
+ */
+PROGRAM(rows_start)
+{
+	struct session *session = session_current(ctx);
+
+	if (!arg_tables(ctx))
+		return 0;
+	if (!session && !session_has_client(ctx))
+		session = session_get(ctx, 0);
+	if (!session || session->backend != BACKEND_APPLIER)
+		return 0;
+	session_joined(session);
+	object_begin(session, session_key(ctx, bpf_get_current_pid_tgid()));
+	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
+	if (arg_length(ctx))
+		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+	else
+		text_set(session, EVENT_APPLY_ROWS, sizeof(EVENT_APPLY_ROWS));
+	stat_command(session, 0);
+	stat_group(ctx, session);
+	session->s.tid = id_seen(bpf_get_current_pid_tgid());
+	session->s.connection_id = arg_connection(ctx);
+	return 0;
+}
+
 /* Event_job_data::execute() begins to execute an event. */
 PROGRAM(event_start)
 {
@@ -439,24 +485,36 @@ PROGRAM(event_text)
 	return 0;
 }
 
+/*
+ * The event has ended; or the replica has applied the changes, and closes the tables. So it does
+ * behind other statements, which have ended, too.
+ */
 PROGRAM(event_end)
 {
-	__u64 key = session_key(ctx, bpf_get_current_pid_tgid()), now = bpf_ktime_get_ns();
+	__u64 id = bpf_get_current_pid_tgid(), key = session_key(ctx, id), now = bpf_ktime_get_ns();
+	int is_event = VALUE(backend) == BACKEND_EVENT;
 	struct session *session = session_current(ctx);
+	long who_lost = 0;
 
-	if (!session || !(session->s.flags & SESSION_OPEN))
+	if (!session || session_phase(&session->s) != SESSION_RUNNING ||
+	    session->s.flags & SESSION_LATE || session->backend != VALUE(backend))
 		return 0;
-	session->s.error_code = arg_error(ctx);
-	/* If it has been dropped, this is the outcome of that. */
-	if (!VALUE(status_known) || session->text_at != arg_text(ctx))
+	session->s.error_code = 0;
+	/* If the event has been dropped, this is the outcome of that. */
+	if (is_event && session->text_at != arg_text(ctx))
 		session->s.flags |= STATEMENT_NO_STATUS;
-	else if (session->s.error_code || arg_state(ctx) == arg_failed_state(ctx))
-		mysql_failure(ctx, &session->s);
-	if (VALUE(want_sessions) && elapsed(session->s.start_ns, now) >= VALUE(threshold_ns))
-		object_send_client(ctx, key);
-	else if (VALUE(want_sessions))
+	else
+		mysql_status(ctx, &session->s);
+	if (VALUE(want_sessions) && elapsed(session->s.start_ns, now) >= VALUE(threshold_ns)) {
+		if (is_event)
+			object_send_client(ctx, key);
+		else
+			who_lost = send_identity(ctx, id_seen(id));
+	} else if (VALUE(want_sessions) && is_event) {
 		bpf_map_delete_elem(last_clients, &key);
-	statement_end(ctx, session, now);
+	}
+	if (!statement_end(ctx, session, now) && who_lost)
+		lost_in(VALUE(target_id), LOST_WHO);
 	return 0;
 }
 

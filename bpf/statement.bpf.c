@@ -157,16 +157,18 @@ PROGRAM(thread_signal)
 	const __u64 *args = ctx;
 	__u64 key;
 	struct session *session = object_current(&key);
+	__u32 late;
 
 	if (!session)
 		return 0;
 	if ((__u32)args[0] == SIGNAL_KILL)
 		session->s.flags |= SESSION_KILLED;
-	/* Those of an event were read when it began. */
-	if ((session->s.flags & (SESSION_OPEN | SESSION_LATE)) == SESSION_OPEN)
+	/* The text that is not late was read at the begin, and so was the client of an event. */
+	late = session->s.flags & SESSION_LATE;
+	if (session->s.flags & SESSION_OPEN && !late && session->backend == BACKEND_EVENT)
 		return 0;
 	/* One after the other: nested functions may have 512 bytes of stack together. */
-	if (session->s.flags & SESSION_OPEN)
+	if (session->s.flags & SESSION_OPEN && late)
 		object_save(session);
 	if (VALUE(want_sessions) && session->s.flags & SESSION_OPEN && session->s.text_len)
 		object_save_client(session, key);

@@ -73,7 +73,7 @@ struct engine_arg {
 	 *	{NAME>8}	offset of the member that NAME copies to 8 of its third argument
 	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN
 	 *	{^NAME}		operand with the return address of NAME, which has the site
-	 *	%{owner}	register that holds the object, see engine_probe.member, or %arg0
+	 *	%{owner}	register that holds the object, see engine_probe.owner; else %arg0
 	 * NULL: always use ->fallback.
 	 */
 	const char *spec;
@@ -98,6 +98,7 @@ struct engine_probe {
 	const char *function;			/* entry of this function, or */
 	const char *calls;			/* … each call to this function within it, … */
 	const char *member;			/* … on the member that this accessor returns */
+	const char *owner;	/* register that holds the object: "arg1"; NULL: see ->member */
 	const char *only_with;			/* use only if the file has this symbol; or NULL */
 	bool optional;				/* the server can be traced without this step */
 	bool on_return;				/* return of the function; it has only %ret */

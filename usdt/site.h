@@ -17,7 +17,7 @@
 #include "usdt/elf_symbol.h"
 #include "usdt/note.h"
 
-#define SITE_REG	4	/* bytes of a register's name: "rbx", "x19" */
+#define SITE_REG	5	/* bytes of a register's name: "rbx", "x19", "arg1" */
 #define SITE_OPERAND	24	/* bytes of an operand: "24(%rsp)" */
 
 /*

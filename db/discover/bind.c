@@ -500,6 +500,8 @@ static int bind_address(struct bind *bind, const struct engine_probe *probe, uin
 	struct bind_site site = { .vaddr = vaddr };
 	int64_t member;
 
+	if (probe->owner)
+		snprintf(site.owner, sizeof(site.owner), "%s", probe->owner);
 	if (elf_vaddr_to_offset(&bind->config.elf, vaddr, &site.offset) ||
 	    harm_at(&bind->harm, &bind->config.elf, probe, site.offset))
 		return -ENOENT;

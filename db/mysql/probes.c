@@ -89,6 +89,9 @@ static const char *const mysql_dispatchers[] = {
 #define NO_INDEX	"|_ZN3THD24set_status_no_index_usedEv"
 #define TMP_TABLE	"|_ZN3THD29inc_status_created_tmp_tablesEv"
 
+#define OPENS		"_Z20open_and_lock_tablesP3THD"
+#define OPENS_MARIADB	OPENS "RK14DDL_options_stP10TABLE_LISTbjP19Prelocking_strategy"
+
 /* The statement that ended. If there are two rows for an argument, the first is MariaDB's. */
 static const struct engine_arg ended_args[] = {
 	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
@@ -140,6 +143,9 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_address",
 	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%{owner}))" },
 	{ .name = "arg_address_pair", .spec = "8@&{" IP "}" CONTEXT },
+	/* At the call of open_and_lock_tables() */
+	{ .name = "arg_tables", .only_with = OPENS_MARIADB, .spec = "8@%arg2", .fallback = 1 },
+	{ .name = "arg_tables", .spec = "8@%arg1", .fallback = 1 },
 	{ .name = "arg_database", .spec = "8@{thd_current_db}(%{owner})" },
 	{ .name = "arg_database", .spec = "8@{" DB "}(%{owner})" },
 	{ .name = NULL },
@@ -210,7 +216,22 @@ static const struct engine_arg ended_args[] = {
 	{ .step = "applied end", .program = "command_end", .function = symbol, .calls = logs, \
 	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
 
+/*
+ * Rows_log_event::do_apply_event(), which opens the tables for the first event with rows of a
+ * statement, and closes them after the last.
+ */
+#define ROWS_MARIADB	"_ZN14Rows_log_event14do_apply_eventEP14rpl_group_info"
+#define ROWS_MYSQL	"_ZN14Rows_log_event14do_apply_eventEPK14Relay_log_info"
+#define ROWS(symbol, opener) \
+	{ .step = "rows", .program = "rows_start", .function = symbol, .calls = opener, \
+	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
+#define ROWS_END(symbol) \
+	{ .step = "rows end", .program = "event_end", .function = symbol, .owner = "arg1", \
+	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
+
 static const struct engine_probe mysql_probes[] = {
+	ROWS_END("_ZN14rpl_group_info25slave_close_thread_tablesEP3THD"),
+	ROWS_END("_ZN14Relay_log_info25slave_close_thread_tablesEP3THD"),
 	EVENT_CALLS("event end", "event_end", "_ZN3THD13end_statementEv"),
 	APPLIED(APPLY_MARIADB, "_Z18log_slow_statementP3THD"),
 	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THD"),
@@ -230,6 +251,10 @@ static const struct engine_probe mysql_probes[] = {
 	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_stateb"),
 	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_state"),
 	APPLIES(APPLY_MYSQL, "_Z11mysql_parseP3THDP12Parser_state"),	/* 5.7, and first 8.0 */
+	ROWS(ROWS_MARIADB, OPENS_MARIADB),
+	ROWS(ROWS_MYSQL, OPENS "P9Table_refjP19Prelocking_strategy"),
+	ROWS(ROWS_MYSQL, OPENS "P10TABLE_LISTjP19Prelocking_strategy"),	/* to 8.0.28 */
+	ROWS(ROWS_MYSQL, OPENS "P10TABLE_LISTbjP19Prelocking_strategy"),	/* 5.6 */
 	MARKS("_Z12trans_commitP3THD", "%arg0", COMMIT_ENDS),
 	MARKS("_Z12trans_commitP3THDb", "%arg0", COMMIT_ENDS),	/* MySQL from 5.7 */
 	MARKS("_Z21trans_commit_implicitP3THD", "%arg0", COMMIT_ENDS),

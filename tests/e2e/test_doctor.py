@@ -526,7 +526,7 @@ def test_small_control_group():
         found = checked(run_other([*inside, "doctor", "--json"]), 1)
         done = run_other([*inside, "-x", postgres_file(), "-d", "0.1"])
     obstacle = about_memory(found, "obstacles")
-    assert re.match(r"[1-4] MiB are left .* statements and locks \(19\); .*record --why", obstacle["text"]), obstacle
+    assert re.match(r"[1-4] MiB are left .* statements and locks \(23\); .*record --why", obstacle["text"]), obstacle
     assert "memory.max" in obstacle["remedy"], obstacle
     assert found["host"]["memory_limit_bytes"] == 4 << 20 > found["host"]["memory_left_bytes"] > 1 << 20
     assert doctor()["host"].get("memory_limit_bytes", 0) < 1 << 60, "no limit is none of 8 EiB"
@@ -544,7 +544,7 @@ def test_control_group_for_some():
 
 @pytest.mark.alone
 @pytest.mark.parametrize("server", ["postgres", "mariadb"])
-@pytest.mark.parametrize("args, mib", [("slow", 20), ("stat", 20), ("locks", 20), ("slow --why --use --phases", 32), ("transactions", 32),
+@pytest.mark.parametrize("args, mib", [("slow", 24), ("stat", 24), ("locks", 24), ("slow --why --use --phases", 32), ("transactions", 32),
                                        ("record /dev/null", 48), ("record /dev/null --why --use", 60)])
 def test_memory_suffices(args, mib, server):
     """With the memory that loading is said to take, the kernel ends nothing; with less, nothing is loaded."""

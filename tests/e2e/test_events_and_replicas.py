@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 
@@ -42,6 +43,11 @@ def server(kind):
 
 def of_kind(traced, word):
     return [one for one in traced.statements if one.get("backend") == word]
+
+
+def applied(traced):
+    """Those that a replica has applied, without what begins and ends transactions."""
+    return [one for one in of_kind(traced, "replication applier") if one["query"] not in ("BEGIN", "COMMIT")]
 
 
 def logged(server, before, pattern):
@@ -120,28 +126,40 @@ def test_process_list(server):
     assert own in some and found[own]["backend"] == "client" and scheduler[0] not in some, some
 
 
+def replicate(stack, kind, workers, binlog_format, **settings):
+    """(source, replica)"""
+    pair = [stack.enter_context(kind(server_id=number, log_bin="bin", binlog_format=binlog_format, **settings).init()) for number in "12"]
+    for one in pair:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(one.data, "auto.cnf"))		# MySQL's UUID, which the template has
+        one.start()
+    source, copy = pair
+    source.query("create user copier@'127.0.0.1'", "grant all on *.* to copier@'127.0.0.1'", "create database app")
+    if kind is Mysql9:
+        texts = [f"set global replica_parallel_workers = {workers}", "set global log_slow_replica_statements = on",
+                 f"change replication source to source_host='127.0.0.1', source_port={source.port}, source_user='copier', get_source_public_key=1",
+                 "start replica"]
+    else:
+        texts = [f"set global slave_parallel_threads = {workers}", "set global log_slow_slave_statements = on",
+                 f"change master to master_host='127.0.0.1', master_port={source.port}, master_user='copier'", "start slave"]
+    copy.query(*texts)
+    wait_for(lambda: copy.connect().rows("show databases like 'app'"), what="the replica")
+    return source, copy
+
+
 @pytest.fixture(scope="module", params=["0", "4"], ids=lambda number: f"{number} workers")
 def replica(request, kind):
     """(source, replica) with statements in the binary log."""
-    mysql = kind is Mysql9
     with contextlib.ExitStack() as stack:
-        pair = [stack.enter_context(kind(server_id=number, log_bin="bin", binlog_format="statement").init()) for number in "12"]
-        for one in pair:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(one.data, "auto.cnf"))		# MySQL's UUID, which the template has
-            one.start()
-        source, copy = pair
-        source.query("create user copier@'127.0.0.1'", "grant all on *.* to copier@'127.0.0.1'", "create database app")
-        if mysql:
-            texts = [f"set global replica_parallel_workers = {request.param}", "set global log_slow_replica_statements = on",
-                     f"change replication source to source_host='127.0.0.1', source_port={source.port}, source_user='copier', get_source_public_key=1",
-                     "start replica"]
-        else:
-            texts = [f"set global slave_parallel_threads = {request.param}", "set global log_slow_slave_statements = on",
-                     f"change master to master_host='127.0.0.1', master_port={source.port}, master_user='copier'", "start slave"]
-        copy.query(*texts)
-        wait_for(lambda: copy.connect().rows("show databases like 'app'"), what="the replica")
-        yield source, copy
+        yield replicate(stack, kind, request.param, "statement")
+
+
+@pytest.fixture(scope="module", params=["0", "4"], ids=lambda number: f"{number} workers")
+def rows(request, kind):
+    """The same with changes of rows. MySQL's has the texts, MariaDB's only if it writes them to its own binary log."""
+    more = {"binlog_rows_query_log_events": "ON"} if kind is Mysql9 else {"log_slave_updates": "ON"} if request.param == "4" else {}
+    with contextlib.ExitStack() as stack:
+        yield *replicate(stack, kind, request.param, "row", **more), bool(more)
 
 
 TEXTS = ["create table copied (i int primary key, s varchar(20)) engine=innodb", "insert into copied values (1, 'a'), (2, 'b'), (3, 'c')",
@@ -159,19 +177,117 @@ def test_replica(replica, tool):
             client.query(text)
     wait_for(lambda: not copy.connect().rows("show tables in app") and with_tag(traced, "DROP TABLE"), what="the last one")
     stopped(traced)
-    applied = [one for one in of_kind(traced, "replication applier") if one["query"] not in ("BEGIN", "COMMIT")]
+    found = applied(traced)
     wanted = [(text, ms) for text, ms in logged(copy, before, rb"copied")]
-    assert sorted(one["query"] for one in applied) == sorted(text for text, _ in wanted) and len(applied) == 7, (applied, wanted)
+    assert sorted(one["query"] for one in found) == sorted(text for text, _ in wanted) and len(found) == 7, (found, wanted)
     assert not [one for one in traced.statements if one.get("backend") not in ("replication applier", "client")], traced.said()
     off = []
-    for one in applied:
+    for one in found:
         assert (one["database"], one["status"]) == ("app", "ok"), one
         ms = [ms for text, ms in wanted if text == one["query"]]
         assert ms, one
         off.append(abs(one["duration_ms"] - ms[0]))
     # The server takes the time some tens of us before the probe is hit, if it is not preempted.
     assert sorted(off)[len(off) // 2] <= 1 and only(traced, "/* slow */")["duration_ms"] >= 200, off
-    assert {one["query"]: one["rows"] for one in applied}["insert into copied values (1, 'a'), (2, 'b'), (3, 'c')"] == 3, applied
+    assert {one["query"]: one["rows"] for one in found}["insert into copied values (1, 'a'), (2, 'b'), (3, 'c')"] == 3, found
+
+
+def test_rows(rows, tool):
+    """Each statement whose changes of rows it applies, however many events these take. A lock is held as long as the driver says."""
+    source, copy, has_texts = rows
+    with source.connect(database="app") as client:
+        client.query("create table changed (i int primary key, s varchar(2000)) engine=innodb")
+        wait_for(lambda: copy.connect().rows("show tables in app like 'changed'"), what="the table")
+        traced = tool("-p", copy.pid, "-m", "0", "--json")
+        texts = ["insert into changed values (1, 'a'), (2, 'b'), (3, 'c')", "update changed set s = repeat('u', 1000)",
+                 "insert into changed select 100 * a.i + 10 * b.i + c.i + 1000, repeat('x', 2000) from changed a, changed b, changed c",
+                 "delete from changed where i = 2"]
+        for text in (*texts, "begin", "insert into changed values (10, 'x')", "update changed set s = 'y' where i = 10", "commit"):
+            client.query(text)
+        texts += ["insert into changed values (10, 'x')", "update changed set s = 'y' where i = 10"]
+        wait_for(lambda: copy.connect().rows("select * from app.changed where s = 'y'"), what="all rows")
+        with copy.connect(database="app") as holder:
+            holder.query("begin")
+            holder.query("select * from changed where i = 3 for update")
+            client.query("delete from changed where i = 3")
+            begin = time.monotonic()
+            wait_for(lambda: len(applied(traced)) >= 6, what="those before")
+            time.sleep(0.5)
+            held = 1000 * (time.monotonic() - begin)
+            holder.query("commit")
+        wait_for(lambda: len(applied(traced)) == 7, what="the last one")
+        most = 1000 * (time.monotonic() - begin)
+        copy.query("insert into app.changed values (77, 'of another')")
+        client.query("insert into changed values (77, 'of the source')")
+        wait_for(lambda: re.search(r"1062", copy.log_tail(4000)), what="an error in the server's own log")
+        wait_for(lambda: len(applied(traced)) >= 8, what="the one that fails")
+        texts += ["delete from changed where i = 3", "insert into changed values (77, 'of the source')"]
+    stopped(traced)
+    found = sorted(applied(traced), key=lambda one: one["duration_ms"])
+    failed, done = [[one for one in found if one["status"] == status] for status in ("error", "ok")]
+    # Parallel workers of MariaDB try again what has failed.
+    assert 1 <= len(failed) <= 2 and all(one["errno"] == 1062 for one in failed), found
+    if has_texts:
+        assert sorted(one["query"] for one in done) == sorted(texts[:-1]) and failed[0]["query"] == texts[-1], found
+        assert done[-1]["query"] == "delete from changed where i = 3", found
+    else:
+        assert {one["query"] for one in found} == {"replication apply"} and len(done) == 7, found
+    assert 450 <= held and held - 50 <= done[-1]["duration_ms"] <= most + 50 and done[-2]["duration_ms"] < 450, (held, most, found)
+    copy.query("delete from app.changed where i = 77", "start replica")
+    source.query("drop table app.changed")
+    wait_for(lambda: not copy.connect().rows("show tables in app"), what="the replica")
+
+
+def test_rows_of_a_killed_replica(kind, tool):
+    """It ends with its statement, which is still the applier's; what a replica ignores is none."""
+    with contextlib.ExitStack() as stack:
+        source, copy = replicate(stack, kind, "0", "row", replicate_ignore_table="app.ignored")
+        source.query("create table app.changed (i int primary key) engine=innodb", "create table app.ignored (i int primary key) engine=innodb")
+        wait_for(lambda: copy.connect().rows("show tables in app like 'changed'"), what="the table")
+        traced = tool("-p", copy.pid, "-m", "0", "--json")
+        source.query("insert into app.changed values (1)", "insert into app.ignored values (1)", "insert into app.changed values (2)")
+        wait_for(lambda: len(applied(traced)) == 2, what="both that it does not ignore")
+        holder = copy.connect()
+        holder.query("begin")
+        holder.query("select * from app.changed where i = 1 for update")
+        source.query("delete from app.changed where i = 1")
+        wait_for(lambda: copy.connect().rows("select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT'"), what="it to wait")
+        os.kill(copy.pid, signal.SIGKILL)
+        wait_for(lambda: len(applied(traced)) == 3, what="the one that died")
+        stopped(traced)
+    found = applied(traced)
+    assert [one.get("died", False) for one in found] == [False, False, True] and found[-1]["status"] == "error", found
+
+
+@pytest.mark.parametrize("of", [Maria, Maria11], ids=["MariaDB 10.11", "MariaDB 11.8"])
+def test_binlog_statement(of, tool):
+    """A client's BINLOG applies rows, too: it is one statement of the client, also if that is first seen in it."""
+    need_root()
+    need_maria()
+    with of(server_id=1, log_bin="bin", binlog_format="row").init() as server:
+        server.start()
+        server.query("create database app", "create table app.t (i int primary key) engine=innodb", "insert into app.t values (1)",
+                     "insert into app.t values (2)", "flush logs", "delete from app.t")
+        text = subprocess.run(["mariadb-binlog", os.path.join(server.data, "bin.000001")], capture_output=True, check=True, text=True).stdout
+        head, *changes = re.findall(r"BINLOG '\n(.*?)'", text, re.S)
+        assert len(changes) >= 2, text
+        both = f"BINLOG '\n{''.join(changes[:2])}'"
+        with server.connect() as client, server.connect() as holder:
+            client.query(f"BINLOG '\n{head}'")
+            holder.query("lock tables app.t read")
+            thread = threading.Thread(target=client.query, args=(both,))
+            thread.start()
+            wait_for(lambda: holder.rows("select 1 from information_schema.processlist where state like 'Waiting for table%'"), what="it to wait")
+            traced = tool("-p", server.pid, "-m", "0", "--json")
+            holder.query("unlock tables")
+            thread.join()
+            client.query("delete from app.t")
+            client.query(both)
+            client.query("select 1 /* later */")
+    stopped(traced)
+    assert {one["backend"] for one in traced.statements} == {"client"}, traced.statements
+    own = [one["query"] for one in traced.statements if one["connection_id"] == only(traced, "/* later */")["connection_id"]]
+    assert own in (["delete from app.t", both, "select 1 /* later */"], [both, "delete from app.t", both, "select 1 /* later */"]), own
 
 
 def test_replica_in_ps(replica):
