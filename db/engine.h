@@ -42,9 +42,18 @@
 #define TARGET_HAS_LOCK_TIME	0x8000	/* .. or how long it waited for them */
 #define TARGET_HAS_ERRNO	0x10000
 #define TARGET_HAS_WAIT_ERRORS	0x20000	/* why a wait for a lock failed */
+/* Statements by others than clients, whose ends are probed if the second bit is set. */
+#define TARGET_HAS_EVENTS	0x40000
+#define TARGET_ENDS_EVENTS	0x80000
+#define TARGET_HAS_APPLIED	0x100000	/* by replicas .. */
+#define TARGET_ENDS_APPLIED	0x200000
+#define TARGET_HAS_ROW_CHANGES	0x400000	/* .. in row format */
+#define TARGET_ENDS_ROW_CHANGES	0x800000
+#define TARGET_HAS_BEHIND	0x1000000	/* the texts behind EXECUTE and FETCH */
 /* Those that not all engines have. */
 #define TARGET_NOT_OF_ALL \
-	(TARGET_HAS_EXAMINED | TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME | TARGET_HAS_ERRNO)
+	(TARGET_HAS_EXAMINED | TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME | TARGET_HAS_ERRNO | \
+	 TARGET_HAS_EVENTS | TARGET_HAS_APPLIED | TARGET_HAS_ROW_CHANGES | TARGET_HAS_BEHIND)
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
@@ -104,6 +113,7 @@ struct engine_probe {
 	bool on_return;				/* return of the function; it has only %ret */
 	uint32_t asked;				/* only if one of these was asked for; 0: always */
 	uint32_t has;				/* TARGET_HAS_* that this probe provides */
+	uint32_t needs;				/* those that a probe before it must provide */
 	uint8_t backend;			/* enum event_backend of its sessions, if known */
 	const struct engine_arg *args;		/* ends with a row without name; NULL: none */
 };

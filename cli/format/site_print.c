@@ -142,6 +142,10 @@ bool site_lacks(struct output *out, const struct server_info *server, const char
 		{ TARGET_HAS_PREPARED, "prepared statements" },
 		{ TARGET_HAS_EXAMINED, "examined rows" },
 		{ TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME, "lock times" },
+		{ TARGET_HAS_BEHIND, "texts behind EXECUTE and FETCH" },
+		{ TARGET_HAS_EVENTS, "events" },
+		{ TARGET_HAS_APPLIED, "statements that replicas apply" },
+		{ TARGET_HAS_ROW_CHANGES, "changes of rows that replicas apply" },
 	};
 	uint32_t has = server->has | (TARGET_NOT_OF_ALL & ~server->wants);
 	bool any = false;

@@ -542,6 +542,7 @@ static int bind_probe(struct bind *bind, const struct engine_probe *probe)
 
 	if (!bind_has_symbol(bind, probe->only_with) ||
 	    (probe->asked && !(probe->asked & bind->config.asked)) ||
+	    probe->needs & ~bind->has ||
 	    harm_by_return(&bind->harm, &bind->config.elf, probe))
 		return -ENOENT;
 	err = probe->function ? bind_function(bind, probe) : bind_usdt(bind, probe);
@@ -625,6 +626,7 @@ static int bind_step(struct bind *bind, size_t *row)
 		bind_lacks(bind, probe, *row - first, err);
 	bind->usdt |= !err && !used->function;
 	bind->has |= err ? 0 : used->has;
+	bind->wants |= probe->asked ? 0 : probe->has;
 	return optional ? 0 : err;
 }
 

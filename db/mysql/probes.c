@@ -198,9 +198,9 @@ static const struct engine_arg ended_args[] = {
  * its definer, parses the text of the procedure, and leaves both behind before the end.
  */
 #define EVENT	"_ZN14Event_job_data7executeEP3THDb"
-#define EVENT_CALLS(which, program_name, symbol) \
+#define EVENT_CALLS(which, program_name, symbol, ...) \
 	{ .step = which, .program = program_name, .function = EVENT, .calls = symbol, \
-	  .optional = true, .args = ended_args, .backend = BACKEND_EVENT }
+	  .optional = true, .args = ended_args, .backend = BACKEND_EVENT, __VA_ARGS__ }
 
 /* Query_log_event::do_apply_event(), which executes a statement that a replica has read. */
 #define APPLY_MARIADB	"_ZN15Query_log_event14do_apply_eventEP14rpl_group_infoPKcj"
@@ -211,10 +211,12 @@ static const struct engine_arg ended_args[] = {
 	  .args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
 			      STAGE("%arg0"), COMMITS("%arg0"), \
 			      { .name = "arg_command", .fallback = COM_QUERY }), \
-	  .backend = BACKEND_APPLIER }
+	  .backend = BACKEND_APPLIER, \
+	  .has = TARGET_HAS_APPLIED, .needs = TARGET_ENDS_APPLIED }
 #define APPLIED(symbol, logs) \
 	{ .step = "applied end", .program = "command_end", .function = symbol, .calls = logs, \
-	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
+	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER, \
+	  .has = TARGET_ENDS_APPLIED }
 
 /*
  * Rows_log_event::do_apply_event(), which opens the tables for the first event with rows of a
@@ -224,27 +226,33 @@ static const struct engine_arg ended_args[] = {
 #define ROWS_MYSQL	"_ZN14Rows_log_event14do_apply_eventEPK14Relay_log_info"
 #define ROWS(symbol, opener) \
 	{ .step = "rows", .program = "rows_start", .function = symbol, .calls = opener, \
-	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
+	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER, \
+	  .has = TARGET_HAS_ROW_CHANGES, .needs = TARGET_ENDS_ROW_CHANGES }
 #define ROWS_END(symbol) \
 	{ .step = "rows end", .program = "event_end", .function = symbol, .owner = "arg1", \
-	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER }
+	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER, \
+	  .has = TARGET_ENDS_ROW_CHANGES }
 
 static const struct engine_probe mysql_probes[] = {
 	ROWS_END("_ZN14rpl_group_info25slave_close_thread_tablesEP3THD"),
 	ROWS_END("_ZN14Relay_log_info25slave_close_thread_tablesEP3THD"),
-	EVENT_CALLS("event end", "event_end", "_ZN3THD13end_statementEv"),
+	EVENT_CALLS("event end", "event_end", "_ZN3THD13end_statementEv",
+		    .has = TARGET_ENDS_EVENTS),
 	APPLIED(APPLY_MARIADB, "_Z18log_slow_statementP3THD"),
 	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THD"),
 	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THDP17System_status_var"),
 	EVENT_CALLS("event text", "event_text",
-		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctxb"),
+		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctxb",
+		    .needs = TARGET_ENDS_EVENTS),
 	EVENT_CALLS("event text", "event_text",
-		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctx"),
+		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctx",
+		    .needs = TARGET_ENDS_EVENTS),
 	{
 		.step = "event", .program = "event_start", .function = EVENT, .optional = true,
 		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 },
 				    COMMITS("%arg1"), STAGE("%arg1")),
 		.backend = BACKEND_EVENT,
+		.has = TARGET_HAS_EVENTS, .needs = TARGET_ENDS_EVENTS,
 	},
 	APPLIES(APPLY_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_state"),
 	APPLIES(APPLY_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_statebb"),	/* to 10.5 */

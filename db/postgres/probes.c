@@ -52,7 +52,7 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 #define STACK	{ .name = "arg_stack", .spec = "8@" HOST_STACK_REGISTER, .fallback = -1 }
 #define BEHIND(symbol, callee, text) \
 	{ .step = callee, .program = "text_behind", .function = symbol, .calls = callee, \
-	  .optional = true, \
+	  .optional = true, .has = TARGET_HAS_BEHIND, \
 	  .args = ENGINE_ARGS(STACK, { .name = "arg_text", .spec = text, .fallback = -1 }) }
 
 #define FIRST_SQLSTATE	"4@{geterrcode:element}+geterrcode(%ip)"
