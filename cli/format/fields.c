@@ -344,37 +344,23 @@ static bool get_tags(const struct statement *st, unsigned int which, struct fiel
 	return st->tags;
 }
 
-static bool get_span_query(const struct statement *st, unsigned int which,
-			   struct field_value *value)
-{
-	(void)which;
-	value->text = st->span_text;
-	value->len = st->span_text_len;
-	return st->span_text;
-}
+/* get_text() reads a length behind each text. */
+#define LENGTH_FOLLOWS(text)							\
+	_Static_assert(offsetof(struct statement, text ## _len) ==		\
+		       offsetof(struct statement, text) + sizeof(char *), "no padding")
+LENGTH_FOLLOWS(text);
+LENGTH_FOLLOWS(of);
+LENGTH_FOLLOWS(span_text);
+LENGTH_FOLLOWS(span_of);
 
-static bool get_query(const struct statement *st, unsigned int which, struct field_value *value)
+/* The text at offset @which of struct statement. */
+static bool get_text(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)which;
-	value->text = st->text;
-	value->len = st->text_len;
-	return st->text;
-}
+	const char *at = (const char *)st + which;
 
-static bool get_query_of(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	value->text = st->of;
-	value->len = st->of_len;
-	return st->of;
-}
-
-static bool get_span_of(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	value->text = st->span_of;
-	value->len = st->span_of_len;
-	return st->span_of;
+	memcpy(&value->text, at, sizeof(value->text));
+	memcpy(&value->len, at + sizeof(value->text), sizeof(value->len));
+	return value->text;
 }
 
 static bool get_of_cut(const struct statement *st, unsigned int which, struct field_value *value)
@@ -420,6 +406,8 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define RIGHT(name, head, columns, text)	LEFT(name, head, columns, text), .right = true
 #define WHO(member)							\
 	.type = FIELD_STRING, .get = get_who, .which = offsetof(struct who, member)
+#define TEXT(kind, member)						\
+	.type = kind, .get = get_text, .which = offsetof(struct statement, member)
 #define JSON_KEY(text)		.json = text, .json_len = sizeof(text) - 1
 #define JSON(name)		JSON_KEY(",\"" name "\":")
 #define JSON_STRING(name)	JSON_KEY(",\"" name "\":\"")
@@ -534,16 +522,16 @@ const struct field field_rows[] = {
 	{ LEFT("tag.NAME", "", 16, "tag NAME of a sqlcommenter comment in the text"), STATEMENTS,
 	  .needs = FIELD_NEEDS_TAGS, JSON("tags"), .type = FIELD_TAGS, .get = get_tags },
 	{ LEFT("query", "QUERY", 0, "text of the statement; of a transaction's longest one"),
-	  JSON_STRING("query"), .type = FIELD_QUERY, .get = get_query },
-	{ OTLP_STRING(2, "db.query.text"), .type = FIELD_QUERY, .get = get_span_query },
+	  JSON_STRING("query"), TEXT(FIELD_QUERY, text) },
+	{ OTLP_STRING(2, "db.query.text"), TEXT(FIELD_QUERY, span_text) },
 	{ JSON("query_bytes"), .type = FIELD_NUMBER, .get = get_query_bytes },
 	{ JSON("truncated"), .type = FIELD_FLAG, .get = get_truncated },
 	{ OTLP_FLAG(3, "dbslower.query.truncated"), .type = FIELD_FLAG, .get = get_cut },
 	{ OTLP(4, "dbslower.query.bytes"), .type = FIELD_NUMBER, .get = get_cut_bytes },
-	{ JSON_STRING("query_base64"), .type = FIELD_QUERY_BYTES, .get = get_query },
-	{ JSON_STRING("query_of"), .type = FIELD_QUERY_OF, .get = get_query_of },
+	{ JSON_STRING("query_base64"), TEXT(FIELD_QUERY_BYTES, text) },
+	{ JSON_STRING("query_of"), TEXT(FIELD_QUERY_OF, of) },
 	{ JSON("query_of_truncated"), .type = FIELD_FLAG, .get = get_of_cut },
-	{ OTLP_STRING(24, "dbslower.query_of"), .type = FIELD_QUERY_OF, .get = get_span_of },
+	{ OTLP_STRING(24, "dbslower.query_of"), TEXT(FIELD_QUERY_OF, span_of) },
 	{ .get = NULL },
 };
 
