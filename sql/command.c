@@ -80,21 +80,15 @@ static struct lexer command_find(const char *text, size_t len)
 	return l;
 }
 
-/* Skip an unquoted word and the blanks behind it. Return whether it is @word. */
-static bool skip_word(struct lexer *l, const char *word)
-{
-	size_t at = l->pos, len;
-
-	lexer_skip_word(l);
-	len = l->pos - at;
-	skip_all_blanks(l);
-	return len == strlen(word) && !strncasecmp((const char *)l->text + at, word, len);
-}
-
-/* Return whether the word at @l, which stays there, is @word. */
+/* Return whether the unquoted word at @l, which stays there, is @word. */
 static bool is_word(struct lexer l, const char *word)
 {
-	return skip_word(&l, word);
+	const char *at = (const char *)l.text + l.pos;
+	size_t begin = l.pos, len;
+
+	lexer_skip_word(&l);
+	len = l.pos - begin;
+	return len == strlen(word) && !strncasecmp(at, word, len);
 }
 
 /* Skip a name, a word, or what is neither. Return false at the end. */
