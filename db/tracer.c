@@ -35,6 +35,7 @@
 #define PRUNE_REST	20		/* .. and how many times longer than this it pauses */
 #define OBJECT_FILES_MAX	256	/* files of servers whose sessions are objects */
 #define LAST_CLIENTS	1024		/* of sessions whose processes are killed at once */
+#define TEXT_HEAD	(HEAD_WORDS * (uint32_t)sizeof(uint64_t))	/* bytes compared */
 #define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
@@ -78,10 +79,9 @@ static uint32_t tracer_sessions(struct tracer *t, uint32_t bytes)
  */
 static uint32_t tracer_text_share(const struct tracer *t)
 {
-	uint32_t bytes = t->config.text_bytes, head = HEAD_WORDS * sizeof(uint64_t);
-	uint32_t half = (bytes - OF_GAP) / 2;
+	uint32_t bytes = t->config.text_bytes, half = (bytes - OF_GAP) / 2;
 
-	return half > head ? half : bytes < head ? bytes : head;
+	return half > TEXT_HEAD ? half : bytes < TEXT_HEAD ? bytes : TEXT_HEAD;
 }
 
 /* Return the bytes of a statement's texts. */
@@ -95,8 +95,7 @@ static uint32_t tracer_text_most(const struct tracer *t)
 /* Create the maps of sessions and statements. */
 static int tracer_session_maps(struct tracer *t, struct error *error)
 {
-	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = tracer_text_most(t) + 2;
-	uint32_t text = want > least ? want : least;
+	uint32_t want = tracer_text_most(t) + 2, text = want > TEXT_HEAD ? want : TEXT_HEAD;
 	uint32_t head = (uint32_t)((sizeof(struct session) + text + 7) & ~7u);
 	uint32_t session = t->config.transactions ?
 		(head + (uint32_t)sizeof(struct event_transaction) + text + 7) & ~7u : head;
@@ -177,7 +176,7 @@ static bool tracer_counts_in_user(const struct tracer *t)
 /* Set the constants of the programs, before they are loaded. */
 static void tracer_constants(struct tracer *t)
 {
-	uint32_t head = HEAD_WORDS * sizeof(uint64_t), text_size = t->config.text_bytes + 2;
+	uint32_t text_size = t->config.text_bytes + 2;
 	const struct tracer_config *c = &t->config;
 	struct runtime *rt = &t->rt;
 
@@ -188,7 +187,7 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_text_size", text_size);
 	runtime_constant(rt, "constant_text_share", tracer_text_share(t));
 	runtime_constant(rt, "constant_text_most", tracer_text_most(t));
-	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
+	runtime_constant(rt, "constant_head_bytes", text_size < TEXT_HEAD ? text_size : TEXT_HEAD);
 	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
 	runtime_constant(rt, "constant_session_share", OWNER_SHARE(t->sessions.max));
 	runtime_constant(rt, "constant_thread_share", OWNER_SHARE(tracer_threads(t)));
