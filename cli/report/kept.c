@@ -62,13 +62,14 @@ static void text_append(struct report_text *to, const char *text, size_t len, si
 /* Append the text behind that of an EXECUTE or a FETCH, as field_table.c does. */
 static void keep_other(struct report_text *to, const struct statement *s)
 {
+	const char *before = to->cut ? "... [of: " : " [of: ";
 	size_t most = 2 * REPORT_TEXT;
 	char *more = to->bytes ? realloc(to->bytes, most) : NULL;
 
 	if (!more)
 		return;
 	to->bytes = more;
-	text_append(to, to->cut ? "... [of: " : " [of: ", to->cut ? 9 : 6, most);
+	text_append(to, before, strlen(before), most);
 	to->cut = s->of_cut || s->of_len > REPORT_TEXT / 2;
 	text_append(to, s->of, s->of_len < REPORT_TEXT / 2 ? s->of_len : REPORT_TEXT / 2, most);
 	if (!to->cut)
