@@ -116,13 +116,20 @@ def slow_reads(path, bytes_per_second):
 
 @contextlib.contextmanager
 def little_cpu(percent, period_us=20000):
-    """Make a control group whose processes get @percent of a CPU. Yield move(pid), and the ns in which they were throttled so far."""
+    """
+    Make a control group whose processes get @percent of a CPU, and these before others: it is the limit that stops them. Yield
+    move(pid), and the ns in which they were throttled so far.
+    """
     quota = period_us * percent // 100
     folder, base = make_limited("cpu", (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", f"{quota}"),
                                         ("/sys/fs/cgroup", "cpu.max", f"{quota} {period_us}")))
     if os.path.exists(os.path.join(folder, "cpu.cfs_period_us")):
         with open(os.path.join(folder, "cpu.cfs_period_us"), "w", encoding="ascii") as f:
             f.write(f"{period_us}")
+    for name, most in (("cpu.shares", "262144"), ("cpu.weight", "10000")):
+        if os.path.exists(os.path.join(folder, name)):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+                f.write(most)
 
     def throttled_ns():
         with open(os.path.join(folder, "cpu.stat"), encoding="ascii") as f:
