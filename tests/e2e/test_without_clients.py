@@ -178,9 +178,12 @@ def test_autovacuum_that_is_cancelled(server, tool):
         wait_for(lambda: connection.execute(text).fetchall(), what="the autovacuum")
         connection.execute("alter table given set (autovacuum_enabled = off)")
         connection.execute("drop table given")
-    one = wait_for(lambda: [one for one in of_kind(traced, "autovacuum worker") if "public.given" in one["query"]], what="its statement")[0]
-    stopped(traced)
     wait = wait_for(lambda: [one for one in waits.objects() if one["type"] == "lock_wait"], what="the wait for it")[0]
+    # Another worker may have begun with the table meanwhile, and have ended before.
+    holders = [holder["pid"] for holder in wait["holders"]]
+    one = wait_for(lambda: [one for one in of_kind(traced, "autovacuum worker") if "public.given" in one["query"] and one["pid"] in holders],
+                   what="its statement")[0]
+    stopped(traced)
     assert waits.stop() == 0 and wait["backend"] == "client", wait
     assert [(holder["pid"], holder["backend"], holder.get("query", one["query"])) for holder in wait["holders"]] == [(one["pid"], one["backend"], one["query"])], wait
     assert (one["backend"], one["status"], one["sqlstate"]) == ("autovacuum worker", "error", "57014"), one
@@ -296,12 +299,19 @@ def test_sampled(server, subscribed, tool):
     """The same statements, from memory."""
     traced = tool("-p", server.pid, "-m", "100", "--json", "--sample", "10ms")
     with server.connect() as connection:
-        for i in range(3):
-            connection.execute("insert into changes values (%s, %s)", [i, "slow" if i == 1 else "fast"])
+        numbers = iter(range(1000))
+
+        def applied():
+            """On a busy host a sample can come so late that it misses a transaction: another one follows."""
+            for word in ("fast", "slow"):
+                connection.execute("insert into changes values (%s, %s)", [next(numbers), word])
+            time.sleep(0.5)
+            return [one for one in with_tag(traced, APPLY) if one["duration_ms"] >= 190]
+
+        one = wait_for(applied, what="the transaction that is applied")[0]
         connection.execute("create table cleaned (i int) with (autovacuum_vacuum_cost_delay = 20, autovacuum_vacuum_cost_limit = 1)")
         connection.execute("insert into cleaned select generate_series(1, 5000)")
         connection.execute("delete from cleaned")
-    one = wait_for(lambda: [one for one in with_tag(traced, APPLY) if one["duration_ms"] >= 190], what="the transaction that is applied")[0]
     cleaned = wait_for(lambda: with_tag(traced, "public.cleaned"), what="the autovacuum")[0]
     assert traced.stop() == 0, traced.said()		# on a busy host samples come late
     server.psql("drop table cleaned")
