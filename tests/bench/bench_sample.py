@@ -2,6 +2,8 @@
 """Part of bench.py: the CPU time of --sample, by the number of sessions and the interval."""
 
 import contextlib
+import re
+import resource
 import statistics
 import subprocess
 import time
@@ -11,7 +13,8 @@ from cluster import Cluster, children, wait_for
 from mariadb import Maria
 from tool import DBSLOWER
 
-SESSIONS = (10, 100, 1000)
+SESSIONS = (10, 100, 1000, 10000)
+SESSION_KIB = 1600	# of PostgreSQL, in the kernel and the process
 INTERVALS = (1, 10, 100)	# ms
 SECONDS = 3
 SPARE = 20	# connections beside these
@@ -20,6 +23,15 @@ SPARE = 20	# connections beside these
 def cpu_ns(pid):
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
         return int(f.read().split()[0])
+
+
+def most_sessions():
+    """As many as this host has memory and descriptors for."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    with open("/proc/meminfo", encoding="ascii") as f:
+        available = int(re.search(r"MemAvailable:\s+(\d+)", f.read())[1])
+    return min(files - 100, available // SESSION_KIB)
 
 
 def sampled(server, interval):
@@ -43,14 +55,16 @@ def sampled(server, interval):
 def sample(args):
     heading("--sample: CPU of dbslower in percent, and samples that were too late")
     rows = [("server", "sessions", *(f"{interval} ms" for interval in INTERVALS))]
-    makers = {"PostgreSQL": lambda: Cluster(max_connections=str(SESSIONS[-1] + SPARE)),
-              "MariaDB": lambda: Maria(max_connections=str(SESSIONS[-1] + SPARE), thread_handling="pool-of-threads")}
+    counts = [count for count in SESSIONS if count <= most_sessions()]
+    connections = str(counts[-1] + SPARE)
+    makers = {"PostgreSQL": lambda: Cluster(max_connections=connections),
+              "MariaDB": lambda: Maria(max_connections=connections, thread_handling="pool-of-threads")}
     for name, make in makers.items():
         server = make()
         server.init()
         with server.start(), contextlib.ExitStack() as stack:
             connected = 0
-            for count in SESSIONS:
+            for count in counts:
                 for _ in range(connected, count):
                     stack.enter_context(server.connect())
                 connected = count
