@@ -91,7 +91,7 @@ BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(M
 
 # The commands to link, in the order of --help; the first is the default. An appliance image may
 # need fewer: make COMMANDS='slow list doctor'. Each is cli/cmd_NAME.c.
-EVERY_COMMAND := slow list stat top locks ps transactions trace record replay report doctor
+EVERY_COMMAND := slow list stat top locks ps plan transactions trace record replay report doctor
 COMMANDS ?= $(EVERY_COMMAND)
 $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
 	$(name); must be of $(EVERY_COMMAND))))

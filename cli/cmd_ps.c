@@ -389,7 +389,7 @@ static int cmd_ps_once(struct cmd_ps *cmd)
 	struct error error = { .kind = ERROR_NONE };
 	int status;
 
-	if (ps_read(cmd->ps, &cmd->list, &error)) {
+	if (ps_read(cmd->ps, 0, &cmd->list, &error)) {
 		cmd_ps_error(cmd, &error);
 		error_clear(&error);
 		return EXIT_FAILED;

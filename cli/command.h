@@ -31,6 +31,7 @@ struct source;
 enum command_words {
 	WORDS_STATEMENTS,	/* a database and a threshold */
 	WORDS_RECORDING,		/* a file, then the same */
+	WORDS_SESSION,		/* a database and the number of a session */
 	WORDS_FREE,		/* files, which have a '/', and anything else */
 	WORDS_PROBES,		/* files, and probes as in cli/trace/parse.h */
 };

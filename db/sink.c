@@ -6,6 +6,7 @@
 
 #include "bpf/lock_event.h"
 #include "db/engine.h"
+#include "db/plan/plan.h"
 #include "db/ps/session.h"
 #include "sql/fingerprint.h"
 
@@ -172,5 +173,8 @@ bool sink_session(const struct sink_config *config, struct ps_session *session)
 						  session->len,
 						  session->cut || session->state != PS_ACTIVE,
 						  session->text);
+	if (config->redact && session->plan)
+		session->plan_len = plan_redact(session->plan, session->plan_len,
+						session->server->engine->dialect);
 	return selected;
 }

@@ -36,6 +36,7 @@ static void complete_word(const struct command *command, const char *word, bool 
 		output_string(out, ":files\n");
 		break;
 	case WORDS_STATEMENTS:
+	case WORDS_SESSION:
 		option_engine_words(out);
 		break;
 	case WORDS_PROBES:

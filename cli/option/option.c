@@ -309,6 +309,7 @@ static int refuse_engine(struct option_parser *p, const char *word)
 {
 	struct suggestion known = { .word = word, .len = strlen(word) };
 	bool first = p->command == command_table[0] && !p->before;
+	bool session = p->command->words == WORDS_SESSION;
 	char words[256];
 
 	option_message(p, NULL, word, strlen(word));
@@ -324,13 +325,15 @@ static int refuse_engine(struct option_parser *p, const char *word)
 	}
 	for (size_t i = 0; p->command == command_table[0] && command_table[i]; i++)
 		suggestion_add(&known, command_table[i]->name);
-	output_string(p->err, first ? "neither a command, a database nor a threshold; " :
+	output_string(p->err, session ? "neither a database nor the ID of a session; " :
+			      first ? "neither a command, a database nor a threshold; " :
 				      "neither a database nor a threshold; ");
 	suggestion_print(&known, "", p->err);
 	if (known.best)
 		return option_message_end(p, "", NULL);
 	option_engine_list(words, sizeof(words));
-	output_printf(p->err, "databases: %s; thresholds: 30, 0.25, 250us, 1s", words);
+	output_printf(p->err, "databases: %s; %s", words, session ?
+		      "dbslower ps prints the IDs" : "thresholds: 30, 0.25, 250us, 1s");
 	return option_message_end(p, "", first ? "dbslower --help lists the commands" : NULL);
 }
 
@@ -401,6 +404,25 @@ static int parse_statements(struct option_parser *p, const char *word)
 	if (*digit >= '0' && *digit <= '9')
 		return parse_threshold(p, word);
 	return parse_engine(p, word);
+}
+
+/* Parse a word: the ID of a session if it starts like a number. Return 1 or -EINVAL. */
+static int parse_session(struct option_parser *p, const char *word)
+{
+	uint64_t *session = &p->opts->session, first = *session;
+
+	if (*word < '0' || *word > '9')
+		return parse_engine(p, word);
+	if (option_read_number(word, strlen(word), session) || !*session) {
+		option_message(p, NULL, word, strlen(word));
+		return option_message_end(p, "not the ID of a session",
+					  "dbslower ps prints them");
+	}
+	if (first) {
+		option_message(p, NULL, word, strlen(word));
+		return option_message_end(p, "second session", "specify one");
+	}
+	return 1;
 }
 
 static int refuse_empty(struct option_parser *p)
@@ -474,6 +496,8 @@ static int parse_word(struct option_parser *p, const char *word)
 		/* Fall through */
 	case WORDS_STATEMENTS:
 		return parse_statements(p, word);
+	case WORDS_SESSION:
+		return parse_session(p, word);
 	case WORDS_FREE:
 	case WORDS_PROBES:
 		return parse_free(p, word);

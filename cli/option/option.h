@@ -37,6 +37,7 @@ struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
 	uint64_t threshold_ns;		/* 0: all statements */
 	bool has_threshold;		/* it was given */
+	uint64_t session;		/* its ID; 0: not given */
 	uint32_t pids[SERVER_PIDS];	/* each once */
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS_MAX];	/* borrowed from argv */

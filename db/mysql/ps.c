@@ -317,6 +317,8 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	uint64_t class;
 
 	object_read_who(&r->memory, &r->query->places->object, thd, r->own_context, &session.who);
+	if (r->query->session && session.who.connection != r->query->session)
+		return true;
 	session.background = mysql_kind_read(&r->ps->locks.kinds, &r->memory, thd,
 					     session.who.backend) ||
 			     (!*session.who.backend && !*session.who.user);

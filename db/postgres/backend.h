@@ -16,6 +16,7 @@ struct postgres_ps {
 	bool named;				/* both have the names */
 	/* Variables as linked; 0: missing. */
 	uint64_t query, transaction;
+	uint64_t contexts;			/* TopMemoryContext */
 	uint64_t applies;			/* in_remote_transaction */
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
 	unsigned int wait_at;

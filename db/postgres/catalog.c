@@ -123,9 +123,15 @@ static int catalog_open(int dir, uint32_t database, const char *file)
 static int catalog_file(int dir, enum postgres_catalog catalog, uint32_t database, char file[16])
 {
 	unsigned char map[MAP_BYTES];
-	int fd = catalog_open(dir, database, "pg_filenode.map");
 	ssize_t n;
+	int fd;
 
+	/* That is not in the map. Its file has its OID until it is rewritten as a whole. */
+	if (catalog == CATALOG_SCHEMAS) {
+		snprintf(file, 16, "%u", (uint32_t)catalog);
+		return 0;
+	}
+	fd = catalog_open(dir, database, "pg_filenode.map");
 	if (fd < 0)
 		return fd;
 	n = read(fd, map, sizeof(map));

@@ -10,6 +10,7 @@ enum postgres_catalog {
 	CATALOG_RELATIONS = 1259,	/* pg_class, one in each database */
 	CATALOG_USERS = 1260,		/* pg_authid */
 	CATALOG_DATABASES = 1262,	/* pg_database */
+	CATALOG_SCHEMAS = 2615,		/* pg_namespace, one in each database */
 };
 
 /*

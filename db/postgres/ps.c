@@ -14,6 +14,7 @@
 #include "db/postgres/backend.h"
 #include "db/postgres/entry.h"
 #include "db/postgres/lock_names.h"
+#include "db/postgres/plan.h"
 #include "db/postgres/sample.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
@@ -39,6 +40,7 @@ static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(
 	ps->query = elf_symbol_value(elf, "debug_query_string");
 	if (accessor_read_global(elf, "GetCurrentTransactionStartTimestamp", &ps->transaction))
 		ps->transaction = 0;
+	ps->contexts = elf_symbol_value(elf, "TopMemoryContext");
 	ps->wait = elf_symbol_value(elf, "my_wait_event_info");
 	ps->proc = elf_symbol_value(elf, "MyProc");
 	ps->wait_at = elf_symbol_value(elf, "GetCommandTagName") ? WAIT_AT_13 : WAIT_AT_10;
@@ -261,6 +263,60 @@ static void reader_blockers(const struct reader *r, struct ps_session *session)
 	lock_info_clear(&info);
 }
 
+/* Return whether the process's session is the one that is asked for, by a PID outside or inside. */
+static bool is_wanted(const struct ps_query *query)
+{
+	return !query->session || query->session == query->process->pid ||
+	       query->session == query->process->ns_pid;
+}
+
+/*
+ * Read the begin of the statement and the database from the entry of pg_stat_activity, which the
+ * statements in functions and each row of a COPY change, too. Return success.
+ */
+static bool reader_statement(const struct reader *r, uint64_t *begun, uint32_t *database)
+{
+	uint64_t address = reader_pointer(r, r->ps->locks.entry);
+	char entry[ENTRY_LEAST];
+
+	if (!reader_bytes(r, address, entry, sizeof(entry)) ||
+	    load32(entry + ENTRY_PID) != r->query->process->ns_pid)
+		return false;
+	*begun = load64(entry + ENTRY_STATEMENT);
+	*database = load32(entry + ENTRY_DATABASE);
+	return true;
+}
+
+/* Read the plans, if the session is at the same statement before and after that. */
+static void reader_plan(const struct reader *r, struct ps_session *session)
+{
+	struct plan_writer writer = { .bytes = malloc(PLAN_BYTES) };
+	struct postgres_plan_query query = {
+		.memory = &r->memory, .pid = session->who.pid, .top = r->ps->contexts,
+		.release = (unsigned int)strtoul(r->query->version, NULL, 10),
+	};
+	uint64_t begun, after = 0;
+
+	for (int i = 0; writer.bytes && i < ENTRY_TRIES; i++) {
+		writer.len = 0;
+		if (!reader_statement(r, &begun, &query.database) ||
+		    postgres_plan_read(&query, &writer) ||
+		    !reader_statement(r, &after, &query.database)) {
+			free(writer.bytes);
+			return;
+		}
+		if (after == begun)
+			break;
+	}
+	/* It is another statement by now. */
+	if (writer.bytes && after != begun) {
+		writer.len = 0;
+		plan_put(&writer, PLAN_MISSED, 1);
+	}
+	session->plan = writer.bytes;
+	session->plan_len = writer.len;
+}
+
 static int postgres_read(void *state, const struct ps_query *query)
 {
 	struct reader r = { .ps = state, .query = query };
@@ -270,8 +326,11 @@ static int postgres_read(void *state, const struct ps_query *query)
 	};
 	uint32_t event;
 	bool client;
-	int err = process_memory_open_program(query->process, query->lowest, &r.memory);
+	int err;
 
+	if (!is_wanted(query))
+		return 0;
+	err = process_memory_open_program(query->process, query->lowest, &r.memory);
 	if (err)
 		return err;
 	client = postgres_kind_is_client(&r.ps->locks.serves, &r.memory);
@@ -297,6 +356,8 @@ static int postgres_read(void *state, const struct ps_query *query)
 	}
 	if (event >> 24 == WAIT_LOCK)
 		reader_blockers(&r, &session);
+	if (query->session)
+		reader_plan(&r, &session);
 	query->add(query->arg, &session, query->process->ppid);
 cleanup:
 	process_memory_close(&r.memory);

@@ -16,11 +16,12 @@ struct ps_query {
 	const char *version;		/* the same */
 	uint64_t lowest;		/* lowest address of the file's segments, as linked */
 	uint32_t text_bytes;
+	uint64_t session;	/* only that of this ID, and its plan; 0: all */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC: read no further session from then on */
 	size_t *more;			/* how many were left out by then are added */
 	/*
-	 * Take over a session but for its server, with its text; @main is the PID of the server's
-	 * main process. Return false: no further one.
+	 * Take over a session but for its server, with its text and plan; @main is the PID of the
+	 * server's main process. Return false: no further one.
 	 */
 	bool (*add)(void *arg, struct ps_session *session, uint32_t main);
 	void *arg;

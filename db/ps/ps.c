@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "db/discover/servers.h"
+#include "db/plan/plan.h"
 #include "db/ps/message.h"
 #include "db/ps/scan.h"
 #include "db/sample/helper.h"
@@ -23,6 +24,7 @@ struct ps {
 struct reading {
 	struct ps *ps;
 	struct ps_list *list;
+	uint64_t session;		/* that is asked for, or 0 */
 	size_t room;			/* elements of ->list */
 	const struct server *server;	/* of the sessions that follow */
 	bool ended;
@@ -84,6 +86,12 @@ static bool reading_room(struct reading *reading)
 	return true;
 }
 
+static void session_free(struct ps_session *session)
+{
+	free(session->text);
+	free(session->plan);
+}
+
 static int reading_session(struct reading *reading, uint32_t *pid)
 {
 	struct ps_session session;
@@ -91,14 +99,19 @@ static int reading_session(struct reading *reading, uint32_t *pid)
 
 	if (err)
 		return err;
-	if (!reading->server || session.len > reading->ps->config.text_bytes)
+	if (!reading->server || session.len > reading->ps->config.text_bytes ||
+	    session.plan_len > PLAN_BYTES)
 		return -ECHILD;
 	session.server = reading->server;
 	session.text = session.text ? malloc(session.len + 1) : NULL;
+	session.plan = session.plan ? malloc(session.plan_len + 1) : NULL;
 	if (session.text)
 		err = reading_part(reading, session.text, session.len, pid);
-	if (err || (session.len && !session.text) || !reading_room(reading)) {
-		free(session.text);
+	if (!err && session.plan)
+		err = reading_part(reading, session.plan, session.plan_len, pid);
+	if (err || (session.len && !session.text) || (session.plan_len && !session.plan) ||
+	    !reading_room(reading)) {
+		session_free(&session);
 		return err ? err : -ENOMEM;
 	}
 	reading->list->session[reading->list->n++] = session;
@@ -158,7 +171,7 @@ static void reading_drop(struct reading *reading, uint32_t pid)
 	for (size_t i = 0; i < list->n; i++) {
 		if (helper_user(shared, list->session[i].server->uid)->stalled ||
 		    list->session[i].who.pid == pid)
-			free(list->session[i].text);
+			session_free(&list->session[i]);
 		else
 			list->session[n++] = list->session[i];
 	}
@@ -202,7 +215,7 @@ static void reading_leaders(const struct reading *reading)
 static int reading_from(struct reading *reading, uint32_t *from)
 {
 	struct helper *helper = &reading->ps->helper;
-	struct ps_request request = { *from };
+	struct ps_request request = { *from, reading->session };
 	int err = helper_start(helper);
 
 	reading->ended = false;
@@ -214,9 +227,9 @@ static int reading_from(struct reading *reading, uint32_t *from)
 	return err;
 }
 
-int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
+int ps_read(struct ps *ps, uint64_t session, struct ps_list *list, struct error *error)
 {
-	struct reading reading = { .ps = ps, .list = list, .error = error };
+	struct reading reading = { .ps = ps, .list = list, .session = session, .error = error };
 	const struct helper_shared *shared = ps->helper.shared;
 	uint32_t from = 0;
 	int err;
@@ -235,7 +248,8 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 		error_set(error, err == -ENOMEM ? ERROR_MEMORY : ERROR_READER, err, NULL, NULL);
 	} else {
 		err = err ? 0 : reading.err;
-		reading_leaders(&reading);
+		if (!session)
+			reading_leaders(&reading);
 	}
 	list->servers = shared->matches;
 	list->more = shared->more;
@@ -248,7 +262,7 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 void ps_list_free(struct ps_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		free(list->session[i].text);
+		session_free(&list->session[i]);
 	free(list->session);
 	*list = (struct ps_list){ .session = NULL };
 }

@@ -40,10 +40,12 @@ struct ps;
 struct ps *ps_open(const struct ps_config *config);
 
 /*
- * List the sessions; ps_list_free() frees @list. Return 0, or -errno with the cause in @error:
- * a process or file of the filter is not a server's, or /proc cannot be read.
+ * List the sessions, or, unless @session is 0, only those with that ID, with their plans;
+ * ps_list_free() frees @list. Of the latter, ->leader is a PID as the server sees it. Return 0, or
+ * -errno with the cause in @error: a process or file of the filter is not a server's, or /proc
+ * cannot be read.
  */
-int ps_read(struct ps *ps, struct ps_list *list, struct error *error);
+int ps_read(struct ps *ps, uint64_t session, struct ps_list *list, struct error *error);
 
 void ps_list_free(struct ps_list *list);
 

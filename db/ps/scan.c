@@ -10,8 +10,11 @@
 #include "host/child.h"
 #include "loader/sandbox.h"
 
+#define PLANS_USER	16	/* plans of one user at once */
+
 struct scan {
 	uint32_t text_bytes;
+	uint64_t session;		/* that is asked for, or 0 */
 	struct served served;
 	int socket;
 	const struct served_process *of;	/* the process that is read */
@@ -19,9 +22,9 @@ struct scan {
 	bool failed;			/* the socket was closed */
 };
 
-/* Send a message of two parts; the second may be empty. */
-static void scan_send(struct scan *scan, enum ps_kind kind, const void *data, size_t size,
-		      const void *more, size_t len)
+/* Send a message of up to three parts; the others may be empty. */
+static void scan_send3(struct scan *scan, enum ps_kind kind, const void *data, size_t size,
+		       const void *more, size_t len, const void *last, size_t last_len)
 {
 	uint32_t number = kind;
 
@@ -30,10 +33,17 @@ static void scan_send(struct scan *scan, enum ps_kind kind, const void *data, si
 	helper_leave(scan->served.shared);
 	scan->failed = !child_write(scan->socket, &number, sizeof(number)) ||
 		       !child_write(scan->socket, data, size) ||
-		       !child_write(scan->socket, more, len);
+		       !child_write(scan->socket, more, len) ||
+		       !child_write(scan->socket, last, last_len);
 	if (scan->of)
 		helper_enter(scan->served.shared, scan->of->process->pid,
 			     scan->of->process->uid);
+}
+
+static void scan_send(struct scan *scan, enum ps_kind kind, const void *data, size_t size,
+		      const void *more, size_t len)
+{
+	scan_send3(scan, kind, data, size, more, len, NULL, 0);
 }
 
 static void scan_error(void *arg, const struct error *error)
@@ -82,14 +92,19 @@ static bool scan_add(void *arg, struct ps_session *session, uint32_t main)
 	struct scan *scan = arg;
 	bool room = scan_room(scan);
 
+	/* Only PIDs and connections of several servers are alike. */
+	if (scan->of->user->sessions >= PLANS_USER)
+		session->plan_len = 0;
 	if (room) {
 		scan_text(scan, session);
 		scan_server(scan, session->who.pid, main);
-		scan_send(scan, PS_SESSION, session, sizeof(*session), session->text, session->len);
+		scan_send3(scan, PS_SESSION, session, sizeof(*session), session->text,
+			   session->len, session->plan, session->plan_len);
 		scan->of->user->sessions++;
 		scan->served.shared->sessions++;
 	}
 	free(session->text);
+	free(session->plan);
 	return room && !scan->failed;
 }
 
@@ -104,7 +119,8 @@ static int scan_process(void *arg, const struct served_process *of)
 		.engine = of->file->target.engine, .process = of->process,
 		.places = &of->file->target.places, .version = of->file->target.version,
 		.lowest = of->file->target.lowest_vaddr,
-		.text_bytes = scan->text_bytes, .deadline_ns = of->deadline_ns,
+		.text_bytes = scan->text_bytes, .session = scan->session,
+		.deadline_ns = of->deadline_ns,
 		.more = &scan->served.shared->more, .add = scan_add, .arg = scan,
 	});
 	scan->of = NULL;
@@ -131,8 +147,10 @@ void scan_run(const struct server_filter *filter, uint32_t text_bytes,
 	helper_bind();
 	while (!scan.failed && child_read(socket, &request, sizeof(request))) {
 		struct error error = { .kind = ERROR_NONE };
-		int32_t err = served_each(&scan.served, request.from, scan_process, &scan, &error);
+		int32_t err;
 
+		scan.session = request.session;
+		err = served_each(&scan.served, request.from, scan_process, &scan, &error);
 		memset(&scan.server, 0, sizeof(scan.server));
 		scan_send(&scan, PS_END, &err, sizeof(err), &error, sizeof(error));
 	}

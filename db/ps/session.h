@@ -48,6 +48,9 @@ struct ps_session {
 	char *text;			/* of the statement, or the last one; owned; or NULL */
 	size_t len;
 	bool cut;			/* the text is incomplete */
+	/* What it executes, see db/plan/plan.h; owned; NULL: it was not asked for, or unknown. */
+	char *plan;
+	size_t plan_len;
 };
 
 /* Return what a server calls the session: the ID of its connection or process. */

@@ -88,6 +88,6 @@ def test_last_column(tree):
 @pytest.mark.parametrize("more", [0, 1])
 def test_sizes_finds_what_is_over(tmp_path, more):
     shutil.copy(os.path.join(BUILD, "dbslower.map"), tmp_path)
-    (tmp_path / "dbslower").write_bytes(bytes(900 * 1024 + more))
+    (tmp_path / "dbslower").write_bytes(bytes(960 * 1024 + more))
     done = subprocess.run([SIZES, str(tmp_path / "dbslower.map")], capture_output=True, text=True)
-    assert done.returncode == more and done.stdout.endswith("the file   900.0 KiB of 900\n"), done.stdout
+    assert done.returncode == more and done.stdout.endswith("the file   960.0 KiB of 960\n"), done.stdout

@@ -24,7 +24,7 @@ DBSLOWER = os.path.join(BUILD, "dbslower")
 VICTIM = os.path.join(BUILD, "tests", "kernel", "guest", "victim")
 NOTEDUMP = os.path.join(BUILD, "tests", "lib", "notedump")
 FORCE = os.environ.get("FORCE")		# a fallback that all commands that trace are to use, for a run of the whole suite
-TRACE_NOT = ("doctor", "help", "list", "ps", "replay", "report", "--complete", "--help", "-h", "--tables", "--version", "-V")
+TRACE_NOT = ("doctor", "help", "list", "plan", "ps", "replay", "report", "--complete", "--help", "-h", "--tables", "--version", "-V")
 PIPE_BYTES = 1 << 20	# after a signal, what nobody reads for a second is dropped
 
 
