@@ -268,7 +268,7 @@ INLINE int mysql_wants_text(void *ctx, const struct session *session, __u64 now)
 
 	if (VALUE(want_statements) && ns >= VALUE(threshold_ns))
 		return 1;
-	if (!VALUE(transaction_at) || session->s.flags & SESSION_INTERNAL)
+	if (!transactions_of(session))
 		return 0;
 	t = session_transaction((struct session *)session);
 	if (transaction_is_open(t) && ns < t->longest_ns)

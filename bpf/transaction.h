@@ -20,10 +20,13 @@ INLINE int transactions_wanted(void)
 	return VALUE(transaction_at) && VALUE(transactions_known);
 }
 
-/* Return whether those of @session are: no others than clients' are followed. */
+/*
+ * Return whether those of @session are: no others than clients' are followed. Programs for others
+ * only are loaded without what follows them.
+ */
 INLINE int transactions_of(const struct session *session)
 {
-	return transactions_wanted() && !(session->s.flags & SESSION_INTERNAL);
+	return transactions_wanted() && !VALUE(backend) && !(session->s.flags & SESSION_INTERNAL);
 }
 
 INLINE int transaction_is_open(const struct event_transaction *t)
