@@ -180,6 +180,7 @@ enum event_backend {
 	BACKEND_AUTOVACUUM,
 	BACKEND_EVENT,		/* MySQL, MariaDB: of the event scheduler */
 	BACKEND_APPLIER,	/* the same: of replication */
+	BACKEND_INIT,		/* the same: of a file that the server executes when it starts */
 };
 
 /*

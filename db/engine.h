@@ -50,10 +50,13 @@
 #define TARGET_HAS_ROW_CHANGES	0x400000	/* .. in row format */
 #define TARGET_ENDS_ROW_CHANGES	0x800000
 #define TARGET_HAS_BEHIND	0x1000000	/* the texts behind EXECUTE and FETCH */
+#define TARGET_HAS_INIT	0x2000000	/* those of init_file, see TARGET_HAS_EVENTS */
+#define TARGET_ENDS_INIT	0x4000000
 /* Those that not all engines have. */
 #define TARGET_NOT_OF_ALL \
 	(TARGET_HAS_EXAMINED | TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME | TARGET_HAS_ERRNO | \
-	 TARGET_HAS_EVENTS | TARGET_HAS_APPLIED | TARGET_HAS_ROW_CHANGES | TARGET_HAS_BEHIND)
+	 TARGET_HAS_EVENTS | TARGET_HAS_APPLIED | TARGET_HAS_ROW_CHANGES | TARGET_HAS_BEHIND | \
+	 TARGET_HAS_INIT)
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
@@ -106,6 +109,7 @@ struct engine_probe {
 	const char *provider, *probe;		/* the USDT probe, or: */
 	const char *function;			/* entry of this function, or */
 	const char *calls;			/* … each call to this function within it, … */
+	bool locals;	/* … and in functions behind it that are not exported; … */
 	const char *member;			/* … on the member that this accessor returns */
 	const char *owner;	/* register that holds the object: "arg1"; NULL: see ->member */
 	const char *only_with;			/* use only if the file has this symbol; or NULL */

@@ -195,6 +195,7 @@ static const char *backend_name(uint32_t backend)
 		[BACKEND_CLIENT] = "client", [BACKEND_WALSENDER] = "walsender",
 		[BACKEND_WORKER] = "background worker", [BACKEND_AUTOVACUUM] = "autovacuum worker",
 		[BACKEND_EVENT] = "event worker", [BACKEND_APPLIER] = "replication applier",
+		[BACKEND_INIT] = "init",
 	};
 
 	return backend < sizeof(names) / sizeof(*names) ? names[backend] : "";

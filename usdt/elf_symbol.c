@@ -331,6 +331,22 @@ bool elf_symbol_has_functions(const struct elf *elf)
 	return symbols_have(elf, "", true);
 }
 
+void elf_symbol_extend(const struct elf *elf, struct elf_symbol *symbol)
+{
+	struct elf_symbol_iter iter;
+	struct elf_symbol other;
+	uint64_t size = UINT64_MAX;
+
+	if (elf_symbols(elf, SHT_DYNSYM, &iter))
+		return;
+	while (elf_symbol_next(&iter, &other))
+		if (other.shndx != SHN_UNDEF && other.value > symbol->value &&
+		    other.value - symbol->value < size)
+			size = other.value - symbol->value;
+	if (size != UINT64_MAX)
+		symbol->size = size;
+}
+
 void elf_index_free(struct elf_index *index)
 {
 	struct elf_index_table *tables[] = { &index->dynsym, &index->symtab };

@@ -65,6 +65,12 @@ bool elf_symbol_has_functions(const struct elf *elf);
 /* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */
 int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
+/*
+ * Extend @symbol, a function, up to the next symbol of .dynsym: by what is behind it of the same
+ * source file without being exported.
+ */
+void elf_symbol_extend(const struct elf *elf, struct elf_symbol *symbol);
+
 /* Free what @index owns. It is empty afterwards. */
 void elf_index_free(struct elf_index *index);
 

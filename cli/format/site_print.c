@@ -146,6 +146,7 @@ bool site_lacks(struct output *out, const struct server_info *server, const char
 		{ TARGET_HAS_EVENTS, "events" },
 		{ TARGET_HAS_APPLIED, "statements that replicas apply" },
 		{ TARGET_HAS_ROW_CHANGES, "changes of rows that replicas apply" },
+		{ TARGET_HAS_INIT, "statements of init_file" },
 	};
 	uint32_t has = server->has | (TARGET_NOT_OF_ALL & ~server->wants);
 	bool any = false;

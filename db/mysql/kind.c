@@ -38,6 +38,8 @@ static const struct kind {
 	{ 4, 64, "replication applier" },
 	{ 8, 8, "event scheduler" },
 	{ 16, 16, "event worker" },
+	{ UINT32_MAX, 2048, "init" },
+	{ UINT32_MAX, 4096, "init" },
 };
 
 bool mysql_kind_read(const struct mysql_kinds *kinds, const struct process_memory *memory,

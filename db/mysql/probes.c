@@ -202,21 +202,42 @@ static const struct engine_arg ended_args[] = {
 	{ .step = which, .program = program_name, .function = EVENT, .calls = symbol, \
 	  .optional = true, .args = ended_args, .backend = BACKEND_EVENT, __VA_ARGS__ }
 
+/* A statement that no client has sent is parsed. */
+static const struct engine_arg parsed_args[] = {
+	{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
+	STAGE("%arg0"),
+	COMMITS("%arg0"),
+	{ .name = "arg_command", .fallback = COM_QUERY },
+	{ .name = NULL },
+};
+
 /* Query_log_event::do_apply_event(), which executes a statement that a replica has read. */
 #define APPLY_MARIADB	"_ZN15Query_log_event14do_apply_eventEP14rpl_group_infoPKcj"
 #define APPLY_MYSQL	"_ZN15Query_log_event14do_apply_eventEPK14Relay_log_infoPKcm"
+#define PARSES(which, symbol, parser, ...) \
+	{ .step = which, .program = "command_start", .function = symbol, .calls = parser, \
+	  .optional = true, .args = parsed_args, __VA_ARGS__ }
 #define APPLIES(symbol, parser) \
-	{ .step = "applied", .program = "command_start", .function = symbol, .calls = parser, \
-	  .optional = true, \
-	  .args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
-			      STAGE("%arg0"), COMMITS("%arg0"), \
-			      { .name = "arg_command", .fallback = COM_QUERY }), \
-	  .backend = BACKEND_APPLIER, \
-	  .has = TARGET_HAS_APPLIED, .needs = TARGET_ENDS_APPLIED }
+	PARSES("applied", symbol, parser, .backend = BACKEND_APPLIER, \
+	       .has = TARGET_HAS_APPLIED, .needs = TARGET_ENDS_APPLIED)
 #define APPLIED(symbol, logs) \
-	{ .step = "applied end", .program = "command_end", .function = symbol, .calls = logs, \
-	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER, \
-	  .has = TARGET_ENDS_APPLIED }
+	ENDS("applied end", symbol, .calls = logs, .optional = true, \
+	     .backend = BACKEND_APPLIER, .has = TARGET_ENDS_APPLIED)
+
+/*
+ * What the server executes from init_file, and to create its tables; MySQL in a local function of
+ * another thread. Neither decides there whether a statement is slow: MariaDB next frees what it has
+ * explained, MySQL next removes the handler of errors that it has added for the statement.
+ */
+#define INIT_MARIADB	"_Z9bootstrapP13st_mysql_file"
+#define INIT_MYSQL \
+	"_ZN9bootstrap20run_bootstrap_threadEPKcP10MYSQL_FILEPFbP3THDE16enum_thread_type"
+#define INITS(symbol, parser, ...) \
+	PARSES("init", symbol, parser, .backend = BACKEND_INIT, \
+	       .has = TARGET_HAS_INIT, .needs = TARGET_ENDS_INIT, __VA_ARGS__)
+#define INITED(symbol, callee, ...) \
+	ENDS("init end", symbol, .calls = callee, .optional = true, \
+	     .backend = BACKEND_INIT, .has = TARGET_ENDS_INIT, __VA_ARGS__)
 
 /*
  * Rows_log_event::do_apply_event(), which opens the tables for the first event with rows of a
@@ -241,6 +262,8 @@ static const struct engine_probe mysql_probes[] = {
 	APPLIED(APPLY_MARIADB, "_Z18log_slow_statementP3THD"),
 	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THD"),
 	APPLIED(APPLY_MYSQL, "_Z18log_slow_statementP3THDP17System_status_var"),
+	INITED(INIT_MARIADB, "_Z20delete_explain_queryP3LEX", .member = "thd_sql_command"),
+	INITED(INIT_MYSQL, "_ZN3THD20pop_internal_handlerEv", .locals = true),
 	EVENT_CALLS("event text", "event_text",
 		    "_Z9parse_sqlP3THDP12Parser_stateP19Object_creation_ctxb",
 		    .needs = TARGET_ENDS_EVENTS),
@@ -259,6 +282,10 @@ static const struct engine_probe mysql_probes[] = {
 	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_stateb"),
 	APPLIES(APPLY_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_state"),
 	APPLIES(APPLY_MYSQL, "_Z11mysql_parseP3THDP12Parser_state"),	/* 5.7, and first 8.0 */
+	INITS(INIT_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_state"),
+	INITS(INIT_MARIADB, "_Z11mysql_parseP3THDPcjP12Parser_statebb"),	/* to 10.5 */
+	INITS(INIT_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_stateb", .locals = true),
+	INITS(INIT_MYSQL, "_Z20dispatch_sql_commandP3THDP12Parser_state", .locals = true),
 	ROWS(ROWS_MARIADB, OPENS_MARIADB),
 	ROWS(ROWS_MYSQL, OPENS "P9Table_refjP19Prelocking_strategy"),
 	ROWS(ROWS_MYSQL, OPENS "P10TABLE_LISTjP19Prelocking_strategy"),	/* to 8.0.28 */

@@ -177,7 +177,7 @@ def test_tells_what_it_cannot_show(mysql_program, tool, tmp_path, name, symbol, 
     traced = tool("mysql", "-x", path, "-m", "0", "--json")
     stopped(traced)
     (line,) = [line for line in traced.stderr.splitlines() if str(path) in line]
-    always = "events, statements that replicas apply, changes of rows that replicas apply"
+    always = "events, statements that replicas apply, changes of rows that replicas apply, statements of init_file"
     assert line.partition(", which does not report ")[2] == (f"{lacks}, {always}" if lacks else always), line
 
 

@@ -651,6 +651,10 @@ static void check_finds(const struct image *im, const char *what)
 
 		CHECK(!err, "%s: %s", what, exported[i]);
 		CHECK(err || symbol.value == text_addr(im) + 4 * i, "%s: %s", what, exported[i]);
+		symbol.size = 1;
+		elf_symbol_extend(&elf, &symbol);
+		/* Nothing is behind the last one: "hidden" is not in .dynsym. */
+		CHECK(symbol.size == (i == NEXPORTED - 1 ? 1 : 4), "%s: %s", what, exported[i]);
 	}
 	CHECK(!elf_symbol_find(&elf, "hidden", &symbol), "%s", what);
 	CHECK(symbol.value == text_addr(im) + 32 && symbol.bind == STB_LOCAL, "%s", what);
