@@ -59,3 +59,13 @@ bool mysql_kind_read(const struct mysql_kinds *kinds, const struct process_memor
 		snprintf(kind, BACKEND_NAME, "system thread");
 	return number;
 }
+
+bool mysql_who_read(const struct mysql_kinds *kinds, const struct process_memory *memory,
+		    const struct object_places *places, uint64_t thd, int64_t *own,
+		    struct who *who)
+{
+	bool internal = mysql_kind_read(kinds, memory, thd, who->backend);
+
+	object_read_who(memory, places, thd, internal ? NULL : own, who);
+	return internal;
+}

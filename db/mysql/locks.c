@@ -80,8 +80,8 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	    query->places->object.context >= 0)
 		lock_reader_sessions(&r, learn_context, &r);
 	if (query->identify && session)
-		object_read_who(&r.memory, &query->places->object, session, &places->own_context,
-				&info->who);
+		mysql_who_read(&places->kinds, &r.memory, &query->places->object, session,
+			       &places->own_context, &info->who);
 	process_memory_close(&r.memory);
 	return err;
 }

@@ -316,12 +316,12 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	};
 	uint64_t class;
 
-	object_read_who(&r->memory, &r->query->places->object, thd, r->own_context, &session.who);
+	session.background = mysql_who_read(&r->ps->locks.kinds, &r->memory,
+					    &r->query->places->object, thd, r->own_context,
+					    &session.who) ||
+			     (!*session.who.backend && !*session.who.user);
 	if (r->query->session && session.who.connection != r->query->session)
 		return true;
-	session.background = mysql_kind_read(&r->ps->locks.kinds, &r->memory, thd,
-					     session.who.backend) ||
-			     (!*session.who.backend && !*session.who.user);
 	reader_statement(r, thd, &session);
 	if (session.state == PS_ACTIVE) {
 		reader_stage(r, thd, &session);
@@ -640,10 +640,8 @@ static void session_text(const struct reader *r, struct mysql_server *server,
 
 	if (session->who) {
 		session->who->pid = query->process->pid;
-		object_read_who(&r->memory, &query->places->object, session->thd,
-				&server->own_context, session->who);
-		mysql_kind_read(&r->ps->locks.kinds, &r->memory, session->thd,
-				session->who->backend);
+		mysql_who_read(&r->ps->locks.kinds, &r->memory, &query->places->object,
+			       session->thd, &server->own_context, session->who);
 	}
 	sample->text = n > 0 ? query->text : NULL;
 	sample->len = n > 0 ? (size_t)n : 0;

@@ -65,6 +65,8 @@ uint64_t object_context(const struct process_memory *memory, const struct object
 	if (places->context < 0 ||
 	    !read_words(memory, object + (uint64_t)places->context, &context, 1))
 		return 0;
+	if (!own)
+		return context;
 	if (context - object < (uint64_t)places->context)
 		*own = (int64_t)(context - object);
 	return *own < 0 ? 0 : object + (uint64_t)*own;
@@ -80,6 +82,9 @@ void object_read_who(const struct process_memory *memory, const struct object_pl
 	if (!*who->client)
 		read_name(memory, context, &places->address, who->client,
 			  sizeof(who->client));
+	/* The one that it had then may be gone. */
+	if (!own && object_context(memory, places, object, NULL) != context)
+		*who->user = *who->client = '\0';
 	*who->database = '\0';
 	if (places->database >= 0 &&
 	    read_words(memory, object + (uint64_t)places->database, &database, 1))
@@ -121,7 +126,7 @@ int object_query(const struct object_owner *owner, uint64_t object,
 }
 
 int object_who(const struct object_owner *owner, uint64_t object,
-	       const struct object_places *places, struct who *who)
+	       const struct object_places *places, bool present, struct who *who)
 {
 	struct process_memory memory;
 	int64_t own = -1;
@@ -129,7 +134,7 @@ int object_who(const struct object_owner *owner, uint64_t object,
 
 	if (err)
 		return err;
-	object_read_who(&memory, places, object, &own, who);
+	object_read_who(&memory, places, object, present ? NULL : &own, who);
 	process_memory_close(&memory);
-	return own < 0 ? -ENOENT : 0;
+	return !present && own < 0 ? -ENOENT : 0;
 }

@@ -24,14 +24,14 @@ uint64_t object_connection(const struct process_memory *memory, const struct obj
 /*
  * Return the address of the session's own security context, or 0. While it runs a procedure as its
  * definer, it is found by *@own, its offset in each session of the program: -1 unless another
- * session told it, and set if this one tells it.
+ * session told it, and set if this one tells it. If @own is NULL, return the present one instead.
  */
 uint64_t object_context(const struct process_memory *memory, const struct object_places *places,
 			uint64_t object, int64_t *own);
 
 /*
  * Read user, database, client and connection of the session at @object to @who: foreign bytes; each
- * "" or 0 if unknown. @own: as above.
+ * "" or 0 if unknown. @own: as above; NULL for a session without a client, as that of an event.
  */
 void object_read_who(const struct process_memory *memory, const struct object_places *places,
 		     uint64_t object, int64_t *own, struct who *who);
@@ -52,9 +52,9 @@ int object_query(const struct object_owner *owner, uint64_t object,
 
 /*
  * Call object_read_who() for process @owner. Return 0, or -errno; -ENOENT also if it runs a
- * procedure as its definer.
+ * procedure as its definer, unless the @present user is asked for.
  */
 int object_who(const struct object_owner *owner, uint64_t object,
-	       const struct object_places *places, struct who *who);
+	       const struct object_places *places, bool present, struct who *who);
 
 #endif

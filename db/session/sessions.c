@@ -223,7 +223,8 @@ bool sessions_who(const struct sessions *s, const struct session *session, struc
 					    engine_is_executable };
 
 	return target && session->object && !s->no_memory &&
-	       !object_who(&owner, session->object, &target->places.object, who);
+	       !object_who(&owner, session->object, &target->places.object,
+			   session->backend != BACKEND_CLIENT, who);
 }
 
 void sessions_prune(struct sessions *s)

@@ -109,6 +109,35 @@ def test_running_event(server, tool):
     assert [(holder["connection_id"], holder["backend"]) for one in wait for holder in one["holders"]] == [(int(row[0]), "event worker")], wait
 
 
+def test_user_of_a_running_event(server, tool):
+    """As the process list has it: its definer or, in a procedure of another definer, that one. One of the events waits for a lock."""
+    server.query("create user other@'%'", "grant all on *.* to other@'%'", "create definer = other@'%' procedure app.nap() do sleep(3)")
+    traced = tool("-p", server.pid, "-m", "0", "--json")
+    waits = tool("locks", "-p", server.pid, "-m", "0", "--json", kind=Announced)
+    text = ("select id, user, host from information_schema.processlist where db = 'app' and "
+            "(state = 'User sleep' or state like 'Waiting for table%')")
+    with server.connect() as holder:
+        holder.query("lock tables app.log write")
+        for name, body in ("own", "do sleep(3)"), ("called", "call app.nap()"), ("waits", "insert into app.log values (9, '')"):
+            server.query(f"create definer = planner@localhost event app.{name} on schedule at now() on completion preserve do {body}")
+        wait_for(lambda: len(holder.rows(text)) == 3, what="the events")
+        listed = {int(number): (user.decode(), host.decode()) for number, user, host in holder.rows(text)}
+        shown = {one["connection_id"]: (one.get("user"), one.get("client")) for one in sessions("-p", server.pid) if one["connection_id"] in listed}
+        traced.process.send_signal(signal.SIGUSR1)
+        running = wait_for(lambda: {one["connection_id"]: (one.get("user"), one.get("client")) for one in traced.objects() if one["type"] == "running"
+                                    and one["connection_id"] in listed}, what="what runs")
+        same = listed == {int(number): (user.decode(), host.decode()) for number, user, host in holder.rows(text)}
+    wait_for(lambda: len(of_kind(traced, "event worker")) == 3, what="their ends")
+    stopped(traced)
+    assert waits.stop() == 0
+    server.query("drop event app.own", "drop event app.called", "drop event app.waits", "drop procedure app.nap", "drop user other", "delete from app.log")
+    assert same and sorted(listed.values()) == [("other", "%"), ("planner", "localhost"), ("planner", "localhost")], listed
+    assert shown == listed and running == listed, (listed, shown, running)
+    # The whole of each is its definer's.
+    assert {one["user"] for one in of_kind(traced, "event worker")} == {"planner"}, traced.said()
+    assert [one["user"] for one in waits.objects() if one["type"] == "lock_wait" and one.get("object") == "app.log"] == ["planner"], waits.said()
+
+
 def test_process_list(server):
     """ps --all has each row of the process list; without it, idle threads of the server itself are left out."""
     with server.connect() as client:

@@ -145,7 +145,7 @@ static void unknown(void)
 	CHECK(strlen(who.user) == 63 && !*who.database);
 }
 
-/* While a session runs a procedure as its definer, others tell where its own context is. */
+/* While a client runs a procedure as its definer, others tell where its own context is. */
 static void definer(void)
 {
 	static const struct security other = { .user = { "definer", 7 } };
@@ -160,6 +160,9 @@ static void definer(void)
 	CHECK(!strcmp(who.user, "caller") && at == offsetof(struct thd, own));
 	who = read_of(&own, &other, &at, "shop");
 	CHECK(!strcmp(who.user, "caller"), "%s", who.user);
+	/* That of an event, which has no caller. */
+	who = read_of(&own, &other, NULL, "shop");
+	CHECK(!strcmp(who.user, "definer") && !strcmp(who.database, "shop"), "%s", who.user);
 }
 
 int main(void)
