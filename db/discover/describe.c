@@ -27,25 +27,42 @@ static void arg_place(uint16_t machine, char *to, size_t size, const char *spec,
 	to[at < size ? at : size - 1] = '\0';
 }
 
-/* Write why @arg could not be resolved. */
+/*
+ * Add that the file lacks @symbol to the reason in @to. Rows for one argument are of several
+ * products and releases: which of these the file is of, only a symbol that it has tells.
+ */
+static void arg_lacks(struct target_arg *to, const char *symbol, size_t len)
+{
+	static const char lacks[] = "the file does not export ";
+	size_t at = strlen(to->absent);
+
+	if (!at)
+		snprintf(to->absent, sizeof(to->absent), "%s%.*s", lacks, (int)len, symbol);
+	else if (!strncmp(to->absent, lacks, strlen(lacks)) &&
+		 (at < len || memcmp(to->absent + at - len, symbol, len)))
+		snprintf(to->absent + at, sizeof(to->absent) - at, " or %.*s", (int)len, symbol);
+}
+
+/* Write why @arg could not be resolved; before it, other rows may not have been, either. */
 static void arg_absent(const struct bind *bind, const struct engine_arg *arg,
 		       const struct bind_value *value, struct target_arg *to)
 {
 	const struct spec *spec = &value->spec;
+	bool is_number = value->reason == SPEC_NO_SYMBOL && !arg->probe_arg &&
+			 !strchr(value->text, '@');
 
-	if (value->reason == SPEC_NO_SYMBOL && !arg->probe_arg && !strchr(value->text, '@')) {
-		snprintf(to->absent, sizeof(to->absent), bind_has_symbol(bind, value->text) ?
-			 "the code of %.180s is not understood" : "the file does not export %.180s",
+	if (is_number && !bind_has_symbol(bind, value->text))
+		arg_lacks(to, value->text, strlen(value->text));
+	else if (is_number)
+		snprintf(to->absent, sizeof(to->absent), "the code of %.180s is not understood",
 			 value->text);
-	} else if (value->reason == SPEC_NO_SYMBOL && spec->symbol) {
-		snprintf(to->absent, sizeof(to->absent), "the file does not export %.*s",
-			 (int)(spec->symbol_len < 128 ? spec->symbol_len : 128), spec->symbol);
-	} else if (arg->probe_arg && spec->kind != SPEC_UNAVAILABLE) {
+	else if (value->reason == SPEC_NO_SYMBOL && spec->symbol)
+		arg_lacks(to, spec->symbol, spec->symbol_len);
+	else if (arg->probe_arg && spec->kind != SPEC_UNAVAILABLE)
 		snprintf(to->absent, sizeof(to->absent), "the probe has no argument %d",
 			 arg->probe_arg);
-	} else {
+	else
 		snprintf(to->absent, sizeof(to->absent), "%s", spec_reason(value->reason));
-	}
 }
 
 /* Write where @arg is at @site, or why it is absent. */

@@ -275,6 +275,32 @@ def test_what_is_absent(tmp_path):
     assert "cannot be read" not in run("-x", path, "-d", "0.2").stderr
 
 
+@pytest.mark.parametrize("hidden, damaged, why", [
+    (["thd_current_db"], [], r"the file does not export thd_current_db or _Z20thd_binlog_filter_okPK3THD"),
+    ([], ["thd_current_db"], r"the code of thd_current_db is not understood"),
+    # Two rows need the same symbol, which is named once.
+    (["_ZN16Diagnostics_area13set_ok_statusEyyPKc"], [], r"the file does not export _ZN16Diagnostics_area13set_ok_statusEyyPKc"),
+])
+def test_alternatives(tmp_path, hidden, damaged, why):
+    """An argument with rows for several products: what MariaDB has but is not understood is named, not what MySQL has."""
+    if not maria_server():
+        pytest.skip("no MariaDB server")
+    oracle = Oracle(maria_server())
+    with open(maria_server(), "rb") as f:
+        content = bytearray(f.read())
+    for name in hidden:
+        at = content.index(b"\0" + name.encode() + b"\0")
+        content[at + 1] ^= 1
+    for name in damaged:
+        ((value, size),) = oracle.symbols(["--dyn-syms"])[0][name]
+        content[oracle.offset(value):oracle.offset(value) + size] = b"\xf4" * size
+    path = tmp_path / "mariadbd"
+    path.write_bytes(content)
+    name = "affected" if "status" in why else "database"
+    absent = {arg.get("absent") for site in only_server(doctor(path, status=0))["sites"] for arg in site["args"] if arg["name"] == name}
+    assert absent == {why}, absent
+
+
 # --- this host
 
 def kernel_has(symbol):
