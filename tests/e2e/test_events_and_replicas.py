@@ -281,6 +281,10 @@ def test_rows_of_a_killed_replica(kind, tool):
         holder.query("select * from app.changed where i = 1 for update")
         source.query("delete from app.changed where i = 1")
         wait_for(lambda: copy.connect().rows("select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT'"), what="it to wait")
+        text = "select id, db from information_schema.processlist where user = 'system user' and db is not null"
+        listed = [(int(number), database.decode()) for number, database in copy.connect().rows(text)]
+        shown = [(one["connection_id"], one.get("database")) for one in sessions("-p", copy.pid) if one.get("backend") == "replication applier"]
+        assert shown == listed and [database for _, database in listed] == ["app"], (listed, shown)
         os.kill(copy.pid, signal.SIGKILL)
         wait_for(lambda: len(applied(traced)) == 3, what="the one that died")
         stopped(traced)
