@@ -82,7 +82,7 @@ static void survey_each(void *arg, const char *version, const uint32_t *pids, si
 		.engine = of->target.engine, .path = path, .usdt = of->target.usdt,
 		.method = attach_method_name(survey->method),
 		.title = describe_title(of->target.engine, version), .version = version,
-		.has = of->target.has, .pids = pids, .npids = npids,
+		.has = of->target.has, .wants = of->target.wants, .pids = pids, .npids = npids,
 		.nested = npids && pid_namespace_is_nested(pids[0], own),
 	}, of->error->kind == ERROR_NONE ? NULL : of->error);
 	if (of->error->kind != ERROR_NONE || !survey->site)
