@@ -49,14 +49,15 @@
 #define TARGET_ENDS_APPLIED	0x200000
 #define TARGET_HAS_ROW_CHANGES	0x400000	/* .. in row format */
 #define TARGET_ENDS_ROW_CHANGES	0x800000
-#define TARGET_HAS_BEHIND	0x1000000	/* the texts behind EXECUTE and FETCH */
-#define TARGET_HAS_INIT	0x2000000	/* those of init_file, see TARGET_HAS_EVENTS */
-#define TARGET_ENDS_INIT	0x4000000
+#define TARGET_HAS_INIT	0x1000000	/* of init_file */
+#define TARGET_ENDS_INIT	0x2000000
+#define TARGET_HAS_EXECUTED	0x4000000	/* the texts behind EXECUTE .. */
+#define TARGET_HAS_FETCHED	0x8000000	/* .. and behind FETCH and MOVE */
 /* Those that not all engines have. */
 #define TARGET_NOT_OF_ALL \
 	(TARGET_HAS_EXAMINED | TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME | TARGET_HAS_ERRNO | \
-	 TARGET_HAS_EVENTS | TARGET_HAS_APPLIED | TARGET_HAS_ROW_CHANGES | TARGET_HAS_BEHIND | \
-	 TARGET_HAS_INIT)
+	 TARGET_HAS_EVENTS | TARGET_HAS_APPLIED | TARGET_HAS_ROW_CHANGES | TARGET_HAS_INIT | \
+	 TARGET_HAS_EXECUTED | TARGET_HAS_FETCHED)
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same

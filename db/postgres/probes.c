@@ -50,9 +50,9 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
  * each statement pays for. The text of an EXECUTE comes after its parameters.
  */
 #define STACK	{ .name = "arg_stack", .spec = "8@" HOST_STACK_REGISTER, .fallback = -1 }
-#define BEHIND(symbol, callee, text) \
+#define BEHIND(symbol, callee, text, provides) \
 	{ .step = callee, .program = "text_behind", .function = symbol, .calls = callee, \
-	  .optional = true, .has = TARGET_HAS_BEHIND, \
+	  .optional = true, .has = provides, \
 	  .args = ENGINE_ARGS(STACK, { .name = "arg_text", .spec = text, .fallback = -1 }) }
 
 #define FIRST_SQLSTATE	"4@{geterrcode:element}+geterrcode(%ip)"
@@ -93,13 +93,14 @@ static const struct engine_probe postgres_probes[] = {
 		.function = "pgstat_report_appname", .optional = true, .asked = ENGINE_IDENTITY,
 		.args = ENGINE_ARGS({ .name = "arg_name", .spec = "8@%arg0", .fallback = -1 }),
 	},
-	BEHIND("ExecuteQuery", "MemoryContextStrdup", "8@%arg1"),
+	BEHIND("ExecuteQuery", "MemoryContextStrdup", "8@%arg1", TARGET_HAS_EXECUTED),
 	{
 		.step = "ExecuteQuery", .program = "text_behind", .function = "ExecuteQuery",
 		.optional = true,
 		.args = ENGINE_ARGS(STACK, { .name = "arg_text", .fallback = 0 }),
 	},
-	BEHIND("PerformPortalFetch", "PortalRunFetch", "8@{>PortalDefineQuery}(%arg0)"),
+	BEHIND("PerformPortalFetch", "PortalRunFetch", "8@{>PortalDefineQuery}(%arg0)",
+	       TARGET_HAS_FETCHED),
 	ENDS("EndTransactionBlock", TRANSACTION_COMMITTED),	/* or prepared */
 	ENDS("PrepareTransactionBlock", TRANSACTION_PREPARED),
 	ENDS("UserAbortTransactionBlock", TRANSACTION_ROLLED_BACK),

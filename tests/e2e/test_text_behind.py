@@ -5,6 +5,7 @@ server's log has it as its detail.
 """
 
 import collections
+import os
 import random
 import re
 import signal
@@ -14,8 +15,9 @@ import pytest
 
 import oracle
 import wire
-from cluster import Cluster, wait_for
+from cluster import Cluster, server_bindir, wait_for
 from postgres_releases import Release
+from requirements import need_root
 from statements import only, stopped
 from test_record import Record, replay
 from tool import Announced, parsed, run
@@ -30,6 +32,27 @@ LONG = "z" * 5000
 def server(request):
     with (Cluster() if request.param == 15 else Release(request.param)).init() as cluster:
         yield cluster.start()
+
+
+@pytest.mark.parametrize("hidden, lacks", [
+    ([], ""), (["MemoryContextStrdup"], "texts behind EXECUTE"), (["PortalRunFetch"], "texts behind FETCH"),
+    (["MemoryContextStrdup", "PortalRunFetch"], "texts behind EXECUTE and FETCH"),
+])
+def test_tells_which_it_cannot_show(tool, tmp_path, hidden, lacks):
+    """A build in which the function is there, but not its call with the text: doctor says it, and so does a command when it begins."""
+    need_root()
+    with open(os.path.join(server_bindir(), "postgres"), "rb") as f:
+        content = bytearray(f.read())
+    for name in hidden:
+        content[content.index(b"\0" + name.encode() + b"\0") + 1] ^= 1
+    path = tmp_path / "postgres"
+    path.write_bytes(content)
+    traced = tool("postgres", "-x", path, "-m", "0", "--json")
+    stopped(traced)
+    (line,) = [line for line in traced.stderr.splitlines() if str(path) in line]
+    assert line.partition(", which does not report ")[2] == lacks, line
+    said = run("doctor", path).stdout
+    assert (lacks in said if lacks else "texts behind" not in said), said
 
 
 def details(server, offset):
