@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/utf8.h"
 #include "cli/format/escape.h"
 #include "cli/format/histogram.h"
 #include "cli/format/json.h"
@@ -175,30 +176,12 @@ static void put_number(struct trace_view *view, const struct trace_field *field,
 		put(view, buf, (size_t)n);
 }
 
-/* Return the length of a text without a UTF-8 character that is cut at its end. */
-static size_t text_whole(const struct probe_hit_text *text)
-{
-	const unsigned char *bytes = (const unsigned char *)text->bytes;
-	size_t len = text->len, last = len;
-
-	if (!text->cut)
-		return len;
-	while (last && len - last < 3 && (bytes[last - 1] & 0xc0) == 0x80)
-		last--;
-	/* The first byte of a character determines its length. */
-	if (last && bytes[last - 1] >= 0xc0)
-		return len - last < (bytes[last - 1] >= 0xf0 ? 3u : bytes[last - 1] >= 0xe0 ? 2u :
-				     1u) ?
-		       last - 1 : len;
-	return len;
-}
-
 /* Append a text, padded as the format has it. Without one, @readable: its address is 0. */
 static void put_text(struct trace_view *view, const struct trace_field *field,
 		     const struct probe_hit_text *text, bool readable)
 {
 	const char *flags = field ? field->flags : "", *bytes = text->bytes;
-	size_t len = text_whole(text), width, spaces;
+	size_t len = text->cut ? utf8_whole(bytes, text->len) : text->len, width, spaces;
 	bool left = *flags == '-';
 
 	if (!text->known) {
