@@ -78,6 +78,7 @@ struct engine_arg {
 	 *	{NAME:index}	.. to the variable that is the index of the element it returns
 	 *	{=NAME}		offset of the member that setter NAME stores to
 	 *	{>NAME}		the same of the third argument of NAME
+	 *	{<NAME}		offset of the member that NAME passes as first argument
 	 *	{?NAME}		offset of the pointer whose member NAME compares with a constant
 	 *	{*NAME:inner}	offset of the member that NAME returns of what a variable points to
 	 *	{|NAME}		offset of the member of which NAME sets constant bits, which are ..

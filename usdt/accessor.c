@@ -28,13 +28,14 @@ enum end_kind { END_RETURN, END_CALL };
 /*
  * The member to find: returned, set, compared with a constant, of which bits are set, or passed by
  * address to a call;
+ * FIND_GIVEN: passed as it is;
  * FIND_THIRD: set to the third argument;
  * FIND_COPIED: stored at agreed->at of where the third argument points;
  * FIND_GLOBAL: returned, of the object that a variable of the file points to.
  */
 enum purpose {
 	FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_THIRD, FIND_COPIED,
-	FIND_GLOBAL
+	FIND_GLOBAL, FIND_GIVEN
 };
 
 /* What all paths so far agree on, and 4-byte members that are set to the second argument. */
@@ -319,6 +320,15 @@ static bool state_op(struct state *state, const struct uop *op)
 	return false;
 }
 
+/* End a path that calls a function: it may pass a member as the first argument. */
+static int state_give(const struct state *state)
+{
+	const struct value *value = &state->regs[state->arch->args[0]];
+
+	return !value_is_member(value) || value->size != 8 || state_agree(state, value) ? 1 :
+											  -EINVAL;
+}
+
 /* Execute one instruction. Return 0, 1 at the end of the path, or -EINVAL. */
 static int state_step(struct state *state)
 {
@@ -339,6 +349,9 @@ static int state_step(struct state *state)
 		return 0;
 	if (last && last->kind == UOP_CALL && state->purpose == FIND_PASSED)
 		return state_agree(state, &state->regs[state->arch->args[0]]) ? 1 : -EINVAL;
+	if (last && state->purpose == FIND_GIVEN &&
+	    (last->kind == UOP_JUMP || last->kind == UOP_LEAVE || last->kind == UOP_CALL))
+		return state_give(state);
 	if (last && (last->kind == UOP_JUMP || last->kind == UOP_LEAVE ||
 		     last->kind == UOP_RETURN)) {
 		state->end = last->kind == UOP_RETURN ? END_RETURN : END_CALL;
@@ -507,6 +520,11 @@ int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct
 	return err ? err : out->kind == ACCESSOR_ADDRESS && out->offset ? 0 : -EINVAL;
 }
 
+int accessor_body_given(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	return body_agreed(machine, code, size, FIND_GIVEN, out);
+}
+
 int accessor_body_copied(uint16_t machine, const void *code, size_t size, int64_t at,
 			 struct accessor *out)
 {
@@ -603,6 +621,11 @@ int accessor_read_flag(const struct elf *elf, const char *symbol, struct accesso
 int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out)
 {
 	return body_read(elf, symbol, out, accessor_body_passed);
+}
+
+int accessor_read_given(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	return body_read(elf, symbol, out, accessor_body_given);
 }
 
 int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr)

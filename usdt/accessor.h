@@ -8,7 +8,7 @@
  * better than a wrong one.
  *
  * Functions that do more can still reveal a member: one that they set to their
- * argument, compare with a constant, set bits of, or copy. For these, both sides of every
+ * argument, compare with a constant, set bits of, copy, or pass on. For these, both sides of every
  * conditional jump are executed. A path ends at an unsupported instruction or
  * at a jump out of the function, and what it found so far is kept. A call
  * preserves the registers that the ABI says are callee-saved. All paths
@@ -77,6 +77,12 @@ int accessor_read_flag(const struct elf *elf, const char *symbol, struct accesso
 int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
+ * Read the 8-byte member (an ACCESSOR_VALUE) that @symbol passes as first argument to the functions
+ * it calls. A path ends at its first call.
+ */
+int accessor_read_given(const struct elf *elf, const char *symbol, struct accessor *out);
+
+/*
  * Read the 8-byte member (an ACCESSOR_VALUE) that function @symbol copies to offset @at of where
  * its third argument points.
  */
@@ -121,8 +127,8 @@ int accessor_match(const struct elf *elf, const char *symbol, const char *patter
 
 /*
  * Variants of accessor_read(), accessor_read_member(), accessor_read_setter(),
- * accessor_read_third(), accessor_read_compared(), accessor_read_flag() and
- * accessor_read_passed() for the @size bytes of a body at @code.
+ * accessor_read_third(), accessor_read_compared(), accessor_read_flag(),
+ * accessor_read_passed() and accessor_read_given() for the @size bytes of a body at @code.
  */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_global(uint16_t machine, const void *code, size_t size, struct accessor *out);
@@ -131,6 +137,7 @@ int accessor_body_third(uint16_t machine, const void *code, size_t size, struct 
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_flag(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out);
+int accessor_body_given(uint16_t machine, const void *code, size_t size, struct accessor *out);
 
 /* accessor_read_copied() for the @size bytes of a body at @code. */
 int accessor_body_copied(uint16_t machine, const void *code, size_t size, int64_t at,

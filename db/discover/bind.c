@@ -64,6 +64,7 @@ static int bind_accessor(const struct elf *elf, char *name, int64_t *number)
 	}
 	err = *name == '=' ? accessor_read_setter(elf, name + 1, &accessor) :
 	      *name == '>' ? accessor_read_third(elf, name + 1, &accessor) :
+	      *name == '<' ? accessor_read_given(elf, name + 1, &accessor) :
 	      *name == '?' ? accessor_read_compared(elf, name + 1, &accessor) :
 	      *name == '&' ? accessor_read_passed(elf, name + 1, &accessor) :
 	      *name == '|' ? accessor_read_flag(elf, name + 1, &accessor) :
@@ -153,7 +154,7 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 		} else if (end) {
 			n = bind_number(bind, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n) {
-				spec += 1 + (strchr("=>?&*|", spec[1]) != NULL);
+				spec += 1 + (strchr("=><?&*|", spec[1]) != NULL);
 				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+-}"), spec);
 				return n;
 			}

@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_body(accessor_body_setter, machine, code, in.left);
 	check_body(accessor_body_compared, machine, code, in.left);
 	check_body(accessor_body_passed, machine, code, in.left);
+	check_body(accessor_body_given, machine, code, in.left);
 	check_body(accessor_body_third, machine, code, in.left);
 	check_body(body_copied, machine, code, in.left);
 	check_body(accessor_body_flag, machine, code, in.left);

@@ -47,6 +47,7 @@ struct body {
 #define X86_CMP(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_compared, __VA_ARGS__ }
 #define X86_FLAG(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_flag, __VA_ARGS__ }
 #define X86_PASS(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_passed, __VA_ARGS__ }
+#define X86_GIVE(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_given, __VA_ARGS__ }
 #define X86_GLOBAL(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_global, __VA_ARGS__ }
 #define X86_COPY(name, hex, ...)	{ name, hex, EM_X86_64, body_copied, __VA_ARGS__ }
 #define X86_THIRD(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_third, __VA_ARGS__ }
@@ -57,6 +58,7 @@ struct body {
 #define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
 #define ARM_FLAG(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_flag, __VA_ARGS__ }
 #define ARM_PASS(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_passed, __VA_ARGS__ }
+#define ARM_GIVE(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_given, __VA_ARGS__ }
 #define ARM_COPY(name, hex, ...)	{ name, hex, EM_AARCH64, body_copied, __VA_ARGS__ }
 
 /* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds), MySQL 9.7, PostgreSQL 15. */
@@ -230,6 +232,9 @@ static const struct body server_bodies[] = {
 	X86_PASS("10.11 wait_for_wakeup_ready",
 		 "554889e5415541544c8da718640000534889fb4883ec084883bf40640000000f85e56beaff4c89e7"
 		 "e863fee9ff", ADDRESS(0x6418)),
+	X86_GIVE("9.7 reset_session_connect_attrs",
+		 "f30f1efa48c7871011000000000000488bbf081100004885ff740f488d057eaaa301488b104885d2"
+		 "7506c30f1f44000031f6e9a9c3e6fd", VALUE(0x1108, 8)),
 };
 
 /* set_status_no_index_used() and inc_status_created_tmp_tables() of the same packages. */
@@ -298,6 +303,12 @@ static const struct body variant_bodies[] = {
 		 "ba03000000e800000000", ADDRESS(0x64c0)),
 	ARM_PASS("clang", "fd7bbea9f44f01a9fd03009108988c52f40300aa097872f91300088be90000b401000090"
 		 "e00313aa210000916200805200000094", ADDRESS(0x64c0)),
+	X86_GIVE("clang", "48c7871011000000000000488bbf081100004885ff7416488b0500000000488b104885d2"
+		 "740731f6e901000000c3", VALUE(0x1108, 8)),
+	X86_GIVE("a call", "554889e5488bbf081100004885ff7407e80000000031f6c9c3",
+		 VALUE(0x1108, 8)),
+	ARM_GIVE("clang", "e80300aa008448f91f8908f9e00000b408000090080140f9020140f9620000b4e1031f2a"
+		 "00010014" RET, VALUE(0x1108, 8)),
 	X86("extended registers", "4c8b87f82500004d85c07405498b4008c331c0c3",
 	    POINTER(0x25f8, 8, 8)),
 	X86("zero first", "488b97f825000031c04885d27404488b4208c3", POINTER(0x25f8, 8, 8)),
@@ -394,6 +405,11 @@ static const struct body refused_bodies[] = {
 	X86_PASS("the second argument", "488d7e68e800000000c3", { 0 }),
 	X86_PASS("no call", "488d7f68c3", { 0 }),
 	ARM_PASS("no call", "00a00191" RET, { 0 }),
+	X86_GIVE("a member's address", "488d7f68e800000000c3", { 0 }),
+	X86_GIVE("the low half", "8b7f68e800000000c3", { 0 }),
+	X86_GIVE("two members", "4885f67409488b7f68e800000000488b7f70e800000000c3", { 0 }),
+	X86_GIVE("after a call", "50e800000000488b7b68e80000000058c3", { 0 }),
+	X86_GIVE("no call", "488b7f68c3", { 0 }),
 	X86_THIRD("two members", "4889570848895710c3", { 0 }),
 	X86_THIRD("the low half", "895708c3", { 0 }),
 	X86_THIRD("of another object", "48895608c3", { 0 }),
@@ -577,7 +593,8 @@ static void test_random(void)
 {
 	static const read_body reads[] = { accessor_body, accessor_body_setter,
 					   accessor_body_compared, accessor_body_flag,
-					   accessor_body_passed, accessor_body_third, body_copied };
+					   accessor_body_passed, accessor_body_third,
+					   accessor_body_given, body_copied };
 	uint32_t seed = 1;
 
 	for (unsigned int round = 0; round < 300000; round++) {
