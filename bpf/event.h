@@ -18,7 +18,7 @@ enum event_type {
 	EVENT_BREAKDOWN = 6,	/* struct event_breakdown, before its statement */
 	EVENT_WAIT = 7,		/* struct event_wait, before its statement */
 	EVENT_TRANSACTION = 8,	/* struct event_transaction, then a text: it has ended */
-	EVENT_APPLICATION = 9,	/* struct event_application: first hit, and each change */
+	EVENT_APPLICATION = 9,	/* struct event_application: behind an identity, and each change */
 };
 
 /* event_statement.flags: about the statement */
@@ -244,6 +244,7 @@ struct event_transaction {
 	__u64 active_ns;		/* duration of its statements .. */
 	__u64 longest_ns;		/* .. and of the longest one */
 	struct event_identity who;	/* if a session is an object; else, or unknown: type 0 */
+	char application[64];		/* with ->who: of its client; "": unknown */
 	struct event_statement s;	/* begin, duration and IDs; and what is about the text */
 };
 
@@ -309,6 +310,11 @@ struct object_places {
 	 */
 	__s64 context;
 	struct object_name user, host, address;
+	/*
+	 * Of the pointer to what has the client's attributes; unless -1, of another pointer in
+	 * that; and of their address.
+	 */
+	__s64 attributes_of, attributes_by, attributes;
 };
 
 /* Map "threads_of_objects": thread ID % THREADS_OF_OBJECTS → key of the session it works for. */
@@ -669,7 +675,7 @@ _Static_assert(sizeof(struct event_statement) == 104, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_application) == 104, "no padding");
-_Static_assert(sizeof(struct event_transaction) == 368, "no padding");
+_Static_assert(sizeof(struct event_transaction) == 432, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

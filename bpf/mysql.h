@@ -3,6 +3,7 @@
 #ifndef BPF_MYSQL_H
 #define BPF_MYSQL_H
 
+#include "bpf/attribute.h"
 #include "bpf/object.h"
 #include "bpf/plan.h"
 
@@ -35,6 +36,7 @@ ARGUMENT(kind);		/* enum enum_sql_command; 0: SELECT */
 ARGUMENT(resumed);	/* state of an asynchronous command */
 ARGUMENT(connection);	/* connection ID */
 ARGUMENT(commit_failed);	/* what the function that commits returns */
+ARGUMENT(attributes);	/* addresses of the client's attributes and their length; 0: none */
 ARGUMENT(wait);		/* enum _thd_wait_type_e */
 ARGUMENT(task);		/* address of a tpool::task */
 
@@ -85,6 +87,49 @@ INLINE __u32 mysql_wait_part(__u32 type)
 		return BREAKDOWN_NETWORK;
 	}
 	return 0;
+}
+
+INLINE long mysql_read_attribute(const void *arg, void *to, __u64 from)
+{
+	(void)arg;
+	return bpf_probe_read_user(to, ATTRIBUTE_HEAD, (const void *)from);
+}
+
+/* Read the name of the client's program, which its attributes at @pair have, to @name; or "". */
+static __attribute__((noinline)) void mysql_program(__u64 pair, char name[64])
+{
+	struct attribute list, value;
+
+	name[0] = 0;
+	if (bpf_probe_read_user(&list, sizeof(list), (const void *)pair))
+		return;
+	/* The number of their character set follows. */
+	list.length = (__u32)list.length;
+	if (!attribute_program(mysql_read_attribute, 0, list, &value))
+		bpf_probe_read_user_str(name, at_most(value.length, 63) + 1,
+					(const void *)value.at);
+}
+
+/* Send the name of the client's program, if it is in those at @pair. Return not 0 if it is lost. */
+static __attribute__((noinline)) long mysql_send_program(void *ctx, struct session *session,
+							 __u64 pair)
+{
+	struct event_statement *s = &session->s;
+	struct event_application event = {
+		.session = event_session(EVENT_APPLICATION, s->target_id,
+					 (__u64)s->pid << 32 | s->tid),
+	};
+
+	mysql_program(pair, event.name);
+	return event.name[0] ? output_application(ctx, session, &event) : 0;
+}
+
+/* Send who @session is. Return not 0 if that is lost. */
+INLINE long mysql_send_who(void *ctx, struct session *session, __u64 id)
+{
+	__u64 pair = arg_attributes(ctx);
+
+	return send_identity(ctx, id) || (pair && mysql_send_program(ctx, session, pair));
 }
 
 /* A statement begins in @session, which has been seen before or not. */
@@ -283,6 +328,7 @@ static __attribute__((noinline)) void mysql_transaction(void *ctx, struct sessio
 {
 	struct event_transaction *t = session_transaction(session);
 	int open, chained;
+	__u64 pair;
 
 	if (session->s.flags & STATEMENT_ALONE) {
 		t->flags = TRANSACTION_NONE;
@@ -294,8 +340,12 @@ static __attribute__((noinline)) void mysql_transaction(void *ctx, struct sessio
 	/* Once while it is open, as it may remain so, and at the end. */
 	if (VALUE(want_sessions) &&
 	    (open && !chained ? !t->who.session.head.type :
-				elapsed(t->s.start_ns, now) >= VALUE(transaction_ns)))
+				elapsed(t->s.start_ns, now) >= VALUE(transaction_ns))) {
 		identity_read(ctx, (__u64)session->s.pid << 32 | session->s.tid, &t->who);
+		pair = arg_attributes(ctx);
+		if (pair)
+			mysql_program(pair, t->application);
+	}
 	if (!open || chained)
 		transaction_end(ctx, session, now, mysql_transaction_outcome(ctx, t));
 	if (open && chained)
@@ -382,7 +432,7 @@ PROGRAM(command_end)
 		stat_group(ctx, session);
 		/* Of a transaction, it is in its own record. */
 		if (VALUE(want_sessions) && elapsed(s->start_ns, now) >= VALUE(threshold_ns))
-			who_lost = send_identity(ctx, id);
+			who_lost = mysql_send_who(ctx, session, id);
 	}
 	if (VALUE(want_statements) && transactions_of(session))
 		transaction_alone(session, arg_transaction(ctx) & IN_TRANSACTION);

@@ -71,6 +71,7 @@ INLINE void transaction_begin(struct session *session, __u64 now, __u32 more)
 	t->active_ns = 0;
 	t->longest_ns = 0;
 	t->who.session.head.type = 0;
+	t->application[0] = 0;
 	t->s.target_id = session->s.target_id;
 	t->s.pid = session->s.pid;
 	t->s.tid = session->s.tid;

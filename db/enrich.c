@@ -601,16 +601,28 @@ static void enrich_show_transaction(struct enrich *e, const struct event_transac
 				    const struct transaction *t)
 {
 	struct event_identity who = event->who;
+	struct event_application application = { .start_ns = 0 };
+	const struct identity_entry *entry = NULL;
 	uint32_t id = event->s.target_id;
 
 	/* It may have been read in another thread of a pool. */
 	who.session.tid = event->s.tid;
-	if (e->config.identify && who.session.head.type && who.session.target_id == id)
+	if (e->config.identify && who.session.head.type && who.session.target_id == id) {
 		enrich_identity(e, &who);
-	/* If its memory cannot be read, the session is of whom it was before. */
+		application.session = who.session;
+		memcpy(application.name, event->application, sizeof(application.name));
+		enrich_application(e, &application);
+		entry = identity_of(&e->identities, enrich_target(e, id)->engine, event->s.tid);
+	}
+	/*
+	 * If its memory cannot be read, the session is of whom it was before. That may tell the
+	 * application only while a statement is running.
+	 */
 	if (!session || !e->config.identify || enrich_target(e, id)->engine->identify ||
 	    !enrich_object(e, session, s))
 		enrich_who(e, &event->s, event->s.connection_id, s);
+	else if (entry && !*e->who.application)
+		memcpy(e->who.application, entry->who.application, sizeof(e->who.application));
 	s->transaction = t;
 	s->no_text = event->s.flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
 	s->unended = true;

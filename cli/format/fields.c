@@ -458,7 +458,7 @@ const struct field field_rows[] = {
 	{ LEFT("client", "CLIENT", 21, "address of the client"),
 	  .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("client"), WHO(client) },
-	{ LEFT("app", "APP", 12, "application of the client (postgresql)"),
+	{ LEFT("app", "APP", 12, "application of the client"),
 	  .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("application"), OTLP_STRING(21, "dbslower.application"),
 	  WHO(application) },

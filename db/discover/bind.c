@@ -15,7 +15,7 @@
 
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
 #define VALUES_MAX	256
-#define ARGS_MAX	64	/* that a program is linked with */
+#define ARGS_MAX	68	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
 #define FILE_NUMBERS	13	/* values that depend on the file or the probe, not arguments */
 

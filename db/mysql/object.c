@@ -3,6 +3,7 @@
 
 #include "bpf/event.h"
 #include "usdt/accessor.h"
+#include "usdt/elf_symbol.h"
 
 /*
  * Find the string of the Security_context at places->context that @name returns, or, of MySQL, that
@@ -46,6 +47,28 @@ static int64_t find_text(const struct elf *elf, const char *name)
 	       accessor.kind != ACCESSOR_EQUALS ? accessor.offset : -1;
 }
 
+/* Find the client's attributes, as arg_attributes in db/mysql/probes.c. */
+static void find_attributes(const struct elf *elf, struct object_places *places)
+{
+	struct accessor accessor;
+	struct elf_symbol symbol;
+
+	places->attributes_of = places->attributes_by = places->attributes = -1;
+	if (elf_symbol_value(elf, "server_threads")) {
+		if (accessor_read_given(elf, MARIADB_STATEMENT, &accessor))
+			return;
+		places->attributes_of = accessor.offset;
+		places->attributes_by = MARIADB_PSI;
+		places->attributes = elf_symbol_find(elf, MARIADB_FROM_11_5, &symbol) ?
+				     MARIADB_ATTRIBUTES_OLD : MARIADB_ATTRIBUTES;
+		return;
+	}
+	if (!accessor_read(elf, MYSQL_PSI, &accessor) && accessor.kind == ACCESSOR_VALUE)
+		places->attributes_of = accessor.offset;
+	if (!accessor_read_given(elf, MYSQL_ATTRIBUTES, &accessor))
+		places->attributes = accessor.offset;
+}
+
 void mysql_object_find(const struct elf *elf, struct object_places *places)
 {
 	struct accessor accessor;
@@ -64,6 +87,7 @@ void mysql_object_find(const struct elf *elf, struct object_places *places)
 	places->user = find_name(elf, "thd_user_name", "_ZNK16Security_context4userEv", places);
 	places->host = find_name(elf, "thd_client_host", "_ZNK16Security_context4hostEv", places);
 	places->address = find_name(elf, "thd_client_ip", "_ZNK16Security_context2ipEv", places);
+	find_attributes(elf, places);
 	places->database = -1;
 	if ((!accessor_read(elf, "thd_current_db", &accessor) ||
 	     !accessor_read(elf, "_Z20thd_binlog_filter_okPK3THD", &accessor)) &&

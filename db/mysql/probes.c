@@ -80,6 +80,11 @@ static const char *const mysql_dispatchers[] = {
 
 #define STATUS	"?thd_current_status"
 
+/* Where a PFS_thread at @psi of a statement has the attributes, at @offset. */
+#define NUMBER(number)	#number
+#define MARIADB_PLACE(offset, psi) \
+	"8@&" NUMBER(offset) "(" NUMBER(psi) "({<" MARIADB_STATEMENT "}(%{owner})))"
+
 /* Setters of the Diagnostics_area, which has the outcome sent to the client: affected rows, .. */
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
 /* .. and error number. */
@@ -143,6 +148,12 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_address",
 	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%{owner}))" },
 	{ .name = "arg_address_pair", .spec = "8@&{" IP "}" CONTEXT },
+	{ .name = "arg_attributes", .only_with = MARIADB_FROM_11_5,
+	  .spec = MARIADB_PLACE(MARIADB_ATTRIBUTES, MARIADB_PSI) },
+	{ .name = "arg_attributes", .only_with = "server_threads",
+	  .spec = MARIADB_PLACE(MARIADB_ATTRIBUTES_OLD, MARIADB_PSI) },
+	{ .name = "arg_attributes",
+	  .spec = "8@&{<" MYSQL_ATTRIBUTES "}({" MYSQL_PSI "}(%{owner}))" },
 	/* At the call of open_and_lock_tables() */
 	{ .name = "arg_tables", .only_with = OPENS_MARIADB, .spec = "8@%arg2", .fallback = 1 },
 	{ .name = "arg_tables", .spec = "8@%arg1", .fallback = 1 },

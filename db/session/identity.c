@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "bpf/event.h"
 #include "host/process.h"
 
@@ -87,14 +88,16 @@ void identity_rename(struct identity_table *table, const struct event_applicatio
 {
 	bool added;
 	struct identity_entry *entry = identity_entry(table, event->session.tid, &added);
+	char *name;
 
 	if (!entry)
 		return;
 	identity_apply(entry, event->start_ns, event->failed);
 	entry->renamed_in = event->start_ns;
 	entry->renamed_failed = event->failed;
-	snprintf(event->start_ns ? entry->renamed : entry->who.application,
-		 sizeof(entry->renamed), "%.*s", (int)sizeof(event->name), event->name);
+	name = event->start_ns ? entry->renamed : entry->who.application;
+	snprintf(name, sizeof(entry->renamed), "%.*s", (int)sizeof(event->name), event->name);
+	utf8_trim(name, sizeof(entry->renamed));
 }
 
 void identity_settle(struct identity_entry *entry, const struct event_statement *event)

@@ -2,7 +2,13 @@
 #include "db/session/object.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/utf8.h"
+#include "bpf/attribute.h"
+
+#define ATTRIBUTES_BYTES	4096	/* of a list that are read */
 
 void object_places_none(struct object_places *places)
 {
@@ -11,6 +17,7 @@ void object_places_none(struct object_places *places)
 	*places = (struct object_places){
 		.text = -1, .database = -1, .connection = -1, .context = -1,
 		.user = none, .host = none, .address = none,
+		.attributes_of = -1, .attributes_by = -1, .attributes = -1,
 	};
 }
 
@@ -44,6 +51,47 @@ static void read_name(const struct process_memory *memory, uint64_t context,
 	    read_words(memory, context + (uint64_t)name->at, string, 1 + name->counted) &&
 	    string[1])
 		read_string(memory, string[0], to, size);
+}
+
+/* A list of attributes: the address of the first byte is 0. */
+static long attribute_copy(const void *arg, void *to, __u64 from)
+{
+	const unsigned char *list = arg;
+
+	memcpy(to, list + from, ATTRIBUTE_HEAD);
+	return 0;
+}
+
+void object_program(const void *list, size_t len, char *to, size_t size)
+{
+	struct attribute value, all = { 0, len };
+
+	*to = '\0';
+	if (!attribute_program(attribute_copy, list, all, &value))
+		snprintf(to, size, "%.*s", (int)value.length, (const char *)list + value.at);
+	utf8_trim(to, size);
+}
+
+/* Read the name of the client's program to the @size bytes at @to; "" if it is unknown. */
+static void read_program(const struct process_memory *memory, const struct object_places *places,
+			 uint64_t object, char *to, size_t size)
+{
+	char list[ATTRIBUTES_BYTES + ATTRIBUTE_HEAD];
+	uint64_t at, words[2];
+	size_t len;
+
+	*to = '\0';
+	if (places->attributes_of < 0 || places->attributes < 0 ||
+	    !read_words(memory, object + (uint64_t)places->attributes_of, &at, 1) ||
+	    (places->attributes_by >= 0 &&
+	     !read_words(memory, at + (uint64_t)places->attributes_by, &at, 1)) ||
+	    !read_words(memory, at + (uint64_t)places->attributes, words, 2))
+		return;
+	/* The number of their character set follows. */
+	len = (uint32_t)words[1] < ATTRIBUTES_BYTES ? (uint32_t)words[1] : ATTRIBUTES_BYTES;
+	memset(list + len, 0, ATTRIBUTE_HEAD);
+	if (process_memory_get(memory, words[0], list, len))
+		object_program(list, len, to, size);
 }
 
 uint64_t object_connection(const struct process_memory *memory, const struct object_places *places,
@@ -89,6 +137,7 @@ void object_read_who(const struct process_memory *memory, const struct object_pl
 	if (places->database >= 0 &&
 	    read_words(memory, object + (uint64_t)places->database, &database, 1))
 		read_string(memory, database, who->database, sizeof(who->database));
+	read_program(memory, places, object, who->application, sizeof(who->application));
 	who->connection = object_connection(memory, places, object);
 }
 

@@ -12,6 +12,7 @@ MULTI_STATEMENTS = 0x10000
 MULTI_RESULTS = 0x20000
 PS_MULTI_RESULTS = 0x40000
 PLUGIN_AUTH = 0x80000
+CONNECT_ATTRS = 0x100000
 LOCAL_FILES = 0x80
 BULK = 1 << 34			# MariaDB's own, in the upper half
 MYSQL_CLIENT = 1		# without this the server is MariaDB and so are the upper flags
@@ -73,10 +74,17 @@ def text_row(packet):
     return tuple(values)
 
 
-class Client:
-    """One connection. @where is a socket's path or (host, port); the user has no password."""
+def connection_attributes(pairs):
+    """Of a dictionary, or as raw bytes; with their length before them."""
+    return with_length(pairs if isinstance(pairs, bytes) else
+                       b"".join(with_length(raw(text)) for pair in pairs.items() for text in pair))
 
-    def __init__(self, where, user="root", database="", flags=MULTI_STATEMENTS):
+
+class Client:
+    """One connection. @where is a socket's path or (host, port); the user has no password. attributes: of the connection."""
+
+    def __init__(self, where, user="root", database="", flags=MULTI_STATEMENTS, attributes=None):
+        self.attributes = b"" if attributes is None else connection_attributes(attributes)
         self.socket = socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET)
         self.socket.settimeout(120)
         self.buffer = b""
@@ -96,9 +104,9 @@ class Client:
         self.id = struct.unpack_from("<I", rest)[0]
         flags |= PROTOCOL_41 | TRANSACTIONS | SECURE | MULTI_RESULTS | PS_MULTI_RESULTS | PLUGIN_AUTH
         flags |= CONNECT_WITH_DB if database else 0
-        flags |= BULK
+        flags |= BULK | (CONNECT_ATTRS if self.attributes else 0)
         body = struct.pack("<IIB19xI", flags & 0xffffffff & ~MYSQL_CLIENT, 1 << 24, 45, flags >> 32)
-        body += user + b"\0" + b"\0" + (database + b"\0" if database else b"") + b"mysql_native_password\0"
+        body += user + b"\0" + b"\0" + (database + b"\0" if database else b"") + b"mysql_native_password\0" + self.attributes
         self.send_packet(body, 1)
         self.login()
 
@@ -213,9 +221,9 @@ class Client:
     def use(self, database):
         self.simple(INIT_DB, raw(database))
 
-    def change_user(self, user, database=""):
+    def change_user(self, user, database="", plugin="mysql_native_password", attributes=None):
         self.send(CHANGE_USER, raw(user) + b"\0\0" + raw(database) + b"\0" + struct.pack("<H", 45)
-                  + b"mysql_native_password\0")
+                  + raw(plugin) + b"\0" + (b"" if attributes is None else connection_attributes(attributes)))
         self.login()
 
     def prepare(self, text):
