@@ -145,30 +145,34 @@ static void emit_failure(struct insn_buf *buf, int32_t unread)
 static void emit_memory(struct insn_buf *buf, const struct spec *spec,
 			const struct emit_target *target, uint64_t offset, int pc)
 {
-	size_t jumps[SPEC_DEREF_MAX + 1];
-	unsigned int n = 0;
+	size_t jumps[2 * SPEC_DEREF_MAX + 1];
+	unsigned int n = 0, njumps = 0;
 
 	if (target->unread && spec_reads(spec))
 		insn_put(buf, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_2, 0, 0);
 	emit_address(buf, spec, offset, pc);
 	while (n < spec->nderef) {
-		jumps[n] = emit_read(buf, target, 8);
+		jumps[njumps++] = emit_read(buf, target, 8);
 		put_load(buf, 64, BPF_REG_3, BPF_REG_10, SLOT);
+		/* No member of NULL has an address; to find that by a read takes a microsecond. */
+		if (spec->address)
+			jumps[njumps++] = insn_put(buf, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_3, 0, 0,
+						   0);
 		put_add(buf, BPF_REG_3, (uint64_t)spec->deref[n++]);
 	}
 	if (spec->address) {
 		insn_put(buf, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_0, BPF_REG_3, 0, 0);
 	} else {
-		jumps[n++] = emit_read(buf, target, spec->size);
+		jumps[njumps++] = emit_read(buf, target, spec->size);
 		put_load(buf, spec->size * 8, BPF_REG_0, BPF_REG_10, SLOT);
 		if (extends_sign(spec))
 			put_sign_extend(buf, spec->size * 8);
 	}
 	/* Computing an address without reading memory cannot fail. */
-	if (!n)
+	if (!njumps)
 		return;
 	insn_put(buf, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < njumps; i++)
 		insn_land(buf, jumps[i]);
 	emit_failure(buf, target->unread);
 }

@@ -401,6 +401,43 @@ static void unavailable(void)
 	CHECK(reason == SPEC_NO_SYMBOL);
 }
 
+static unsigned int null_reads;
+
+static bool read_null(uint64_t addr, unsigned int size, uint64_t *value)
+{
+	(void)addr;
+	(void)size;
+	null_reads++;
+	*value = 0;
+	return true;
+}
+
+/* A member of NULL has no address, and nothing is read to find that. */
+static void null_pointers(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int reads;
+	} table[] = {
+		{ "8@&16(8(%rdi))", 1 }, { "8@&16(8(24(%rdi)))", 1 }, { "8@16(8(%rdi))", 2 },
+	};
+	uint64_t regs[32] = { 0 };
+
+	for (size_t i = 0; i < GEN_COUNT(table); i++) {
+		struct bpf_insn insns[EMIT_INSNS_MAX];
+		enum spec_reason reason;
+		struct interp vm = {
+			.insns = insns, .ctx = regs, .ctx_size = gen_context(EM_X86_64),
+			.read_helper = BPF_FUNC_probe_read_user, .read = read_null,
+		};
+
+		vm.n = emit_text(&x86, table[i].text, insns, EMIT_INSNS_MAX, &reason);
+		null_reads = 0;
+		CHECK(vm.n > 0 && !interp_run(&vm) && !vm.error, "%s", table[i].text);
+		CHECK(null_reads == table[i].reads, "%s: %u", table[i].text, null_reads);
+	}
+}
+
 /* 32-bit programs on a 64-bit kernel: only the low halves of the registers count. */
 static void i386_programs(void)
 {
@@ -440,6 +477,7 @@ int main(int argc, char **argv)
 	RUN(short_functions);
 	RUN(longest_function);
 	RUN(unavailable);
+	RUN(null_pointers);
 	RUN(i386_programs);
 	RUN(corpus_x86_64);
 	RUN(corpus_aarch64);
