@@ -19,6 +19,7 @@ enum event_type {
 	EVENT_WAIT = 7,		/* struct event_wait, before its statement */
 	EVENT_TRANSACTION = 8,	/* struct event_transaction, then a text: it has ended */
 	EVENT_APPLICATION = 9,	/* struct event_application: behind an identity, and each change */
+	EVENT_NESTED = 10,	/* struct event_nested, then its text */
 };
 
 /* event_statement.flags: about the statement */
@@ -246,6 +247,40 @@ struct event_transaction {
 	struct event_identity who;	/* if a session is an object; else, or unknown: type 0 */
 	char application[64];		/* with ->who: of its client; "": unknown */
 	struct event_statement s;	/* begin, duration and IDs; and what is about the text */
+};
+
+#define NESTED_LEVELS	8	/* a power of two; statements on further levels are not followed */
+#define CALLER_TEXT	256	/* bytes of the caller's text that are sent */
+
+/* A statement in a routine, of which ->s is about; ->s.text_len bytes of text follow. */
+struct event_nested {
+	struct event_head head;
+	__u32 target_id;
+	__u32 level;		/* 1: of a routine that the statement of the session calls */
+	__u32 caller_len;	/* bytes of the text of the statement that calls it */
+	char caller[CALLER_TEXT];
+	struct event_statement s;
+};
+
+/* A statement that is running in a routine. */
+struct nested_level {
+	__u64 start_ns;		/* CLOCK_MONOTONIC */
+	__u64 stack;		/* the stack pointer of the function that executes it */
+	__u64 caller, caller_len;	/* address and length of its caller's text */
+	__u64 rows, examined;	/* counted before it */
+};
+
+/*
+ * The statements that are running in routines. Each session has it behind its text, or its
+ * transaction, if they are wanted. It is of the statement that began at ->outer_ns: others have
+ * left theirs behind.
+ */
+struct nested {
+	__u64 outer_ns;
+	__u64 context;		/* the client's security context; 0: unknown */
+	__u64 depth;		/* of ->levels */
+	struct nested_level levels[NESTED_LEVELS];
+	struct event_nested event;	/* the record that is sent; then its text */
 };
 
 /* The groups in which durations are counted instead of sent. */
@@ -676,6 +711,8 @@ _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_application) == 104, "no padding");
 _Static_assert(sizeof(struct event_transaction) == 432, "no padding");
+_Static_assert(sizeof(struct event_nested) == 376, "no padding");
+_Static_assert(sizeof(struct nested) == 784, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

@@ -10,7 +10,8 @@
 #define COMMAND_TEXT	3	/* COM_QUERY */
 #define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
 #define IN_TRANSACTION	1	/* SERVER_STATUS_IN_TRANS, which belongs to the protocol */
-#define STATE_OK	1	/* DA_OK, in enum_diagnostics_status */
+#define STATE_NONE	0	/* DA_EMPTY, in enum_diagnostics_status, and .. */
+#define STATE_OK	1	/* .. DA_OK */
 #define NO_INDEX_USED	0x20	/* SERVER_QUERY_NO_INDEX_USED, which belongs to the protocol */
 #define TMP_TABLE_USED	0x200	/* QPLAN_TMP_TABLE of MariaDB, as in log_slow_filter from 10.3 on */
 
@@ -19,6 +20,7 @@ ARGUMENT(length);	/* .. and its length; 0: none */
 ARGUMENT(rows);		/* rows sent to the client */
 ARGUMENT(affected);	/* rows changed, as reported to the client */
 ARGUMENT(examined);	/* rows read */
+ARGUMENT(sums);		/* not 0: both include those of the routine's earlier statements */
 ARGUMENT(locked);	/* address of the time at which it had its locks, or .. */
 ARGUMENT(lock_time);	/* .. how long it waited for them, us */
 ARGUMENT(server_status);	/* SERVER_QUERY_NO_INDEX_USED and others .. */
@@ -142,6 +144,17 @@ INLINE void mysql_transaction_begin(void *ctx, struct session *session)
 			  TRANSACTION_UNDATED | TRANSACTION_PARTIAL : 0);
 }
 
+/* A statement has begun in @session. Keep its user: routines are executed as another one. */
+static __attribute__((noinline)) void nested_begin(struct session *session)
+{
+	const struct object_places *places = object_places_of(session);
+	struct nested *n = session_nested(session);
+
+	n->outer_ns = session->s.start_ns;
+	n->depth = 0;
+	n->context = places ? object_context_now(session->object, places) : 0;
+}
+
 /*
  * A command of a client, or what a replica applies. Those that run statements are timed; text and
  * outcome are read when the statement ends, while the server decides whether to log it as slow.
@@ -171,21 +184,23 @@ PROGRAM(command_start)
 		return 0;
 	statement_begin(ctx, session, bpf_ktime_get_ns(), SESSION_LATE |
 			(command == COMMAND_TEXT ? SESSION_TEXT : 0));
+	if (VALUE(nested_at))
+		nested_begin(session);
 	if (transactions_of(session))
 		mysql_transaction_begin(ctx, session);
 	return 0;
 }
 
 /*
- * Read the rows sent; if there are none, the rows changed, which are 0, too, if the answer is a
+ * Set the rows @sent; if there are none, the rows changed, which are 0, too, if the answer is a
  * result set whose rows are not all counted as sent (ANALYZE TABLE). The kind of a prepared
  * statement is no longer known at this point; nearly all with such an answer are SELECTs.
  */
-INLINE void mysql_rows(void *ctx, struct event_statement *s)
+static __attribute__((noinline)) void mysql_rows(void *ctx, struct event_statement *s, __u64 sent)
 {
 	int none = s->flags & SESSION_TEXT ? !arg_kind(ctx) : !(s->flags & STATEMENT_ERROR);
 
-	s->rows = arg_rows(ctx);
+	s->rows = sent;
 	if (VALUE(rows_known) && (s->rows || none || s->flags & STATEMENT_ERROR))
 		s->flags |= STATEMENT_HAS_ROWS;
 	if (VALUE(affected_known) && !s->rows && !(s->flags & STATEMENT_ERROR)) {
@@ -195,17 +210,21 @@ INLINE void mysql_rows(void *ctx, struct event_statement *s)
 	}
 }
 
+INLINE void mysql_examined(void *ctx, struct event_statement *s, __u64 before)
+{
+	s->examined = arg_examined(ctx) - before;
+	if (VALUE(examined_known))
+		s->flags |= STATEMENT_HAS_EXAMINED;
+}
+
 /*
- * Read the work of the statement. The offset of start_utime is derived from that of
+ * Read how long the statement waited for locks. The offset of start_utime is derived from that of
  * utime_after_lock, so both are trusted only if they are in order within the statement.
  */
-INLINE void mysql_work(void *ctx, struct event_statement *s, __u64 now)
+INLINE void mysql_locked(void *ctx, struct event_statement *s, __u64 now)
 {
 	struct mysql_times times = { 0 };
 
-	s->examined = arg_examined(ctx);
-	if (VALUE(examined_known))
-		s->flags |= STATEMENT_HAS_EXAMINED;
 	if (VALUE(lock_time_known)) {
 		s->lock_us = arg_lock_time(ctx);
 		s->flags |= STATEMENT_HAS_LOCK;
@@ -263,7 +282,7 @@ INLINE void mysql_failure(void *ctx, struct event_statement *s)
 		s->error_code = (__u32)arg_code(ctx);
 }
 
-INLINE void mysql_status(void *ctx, struct event_statement *s)
+static __attribute__((noinline)) void mysql_status(void *ctx, struct event_statement *s)
 {
 	s->error_code = arg_error(ctx);
 	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
@@ -276,8 +295,9 @@ INLINE void mysql_outcome(void *ctx, struct event_statement *s, __u64 now)
 {
 	mysql_status(ctx, s);
 	if (VALUE(want_rows)) {
-		mysql_rows(ctx, s);
-		mysql_work(ctx, s, now);
+		mysql_rows(ctx, s, arg_rows(ctx));
+		mysql_examined(ctx, s, 0);
+		mysql_locked(ctx, s, now);
 		mysql_plan(ctx, s);
 	}
 	s->connection_id = arg_connection(ctx);
@@ -423,7 +443,7 @@ PROGRAM(command_end)
 	wants_text = mysql_wants_text(ctx, session, now);
 	if (wants_text) {
 		s->tid = id;
-		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+		text_copy(s, (const char *)arg_text(ctx), arg_length(ctx));
 		stat_command(session, 0);
 		mysql_outcome(ctx, s, now);
 		/* The command failed before the server found the prepared statement. */
@@ -445,6 +465,8 @@ PROGRAM(command_end)
 	s->text_len = 0;
 	statement_begin(ctx, session, now,
 			SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
+	if (VALUE(nested_at))
+		nested_begin(session);
 	return 0;
 }
 
@@ -477,8 +499,10 @@ PROGRAM(rows_start)
 	session_joined(session);
 	object_begin(session, session_key(ctx, bpf_get_current_pid_tgid()));
 	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
+	if (VALUE(nested_at))
+		nested_begin(session);
 	if (arg_length(ctx))
-		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+		text_copy(&session->s, (const char *)arg_text(ctx), arg_length(ctx));
 	else
 		text_set(session, EVENT_APPLY_ROWS, sizeof(EVENT_APPLY_ROWS));
 	stat_command(session, 0);
@@ -525,11 +549,13 @@ PROGRAM(event_text)
 	s = &session->s;
 	s->tid = id;
 	s->flags &= ~STATEMENT_NO_TEXT;
-	text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+	text_copy(s, (const char *)arg_text(ctx), arg_length(ctx));
 	stat_command(session, 0);
 	session->text_at = arg_text(ctx);
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
+	if (VALUE(nested_at))
+		nested_begin(session);
 	if (VALUE(want_sessions))
 		event_save_client(ctx, session_key(ctx, bpf_get_current_pid_tgid()), id);
 	return 0;
@@ -565,6 +591,148 @@ PROGRAM(event_end)
 	}
 	if (!statement_end(ctx, session, now) && who_lost)
 		lost_in(VALUE(target_id), LOST_WHO);
+	return 0;
+}
+
+/*
+ * Return on how many levels of @n statements run that have called the function with @stack. Others
+ * have ended unseen: the stack grows downwards.
+ */
+INLINE __u64 nested_around(const struct nested *n, __u64 stack)
+{
+	__u64 depth = 0;
+
+	for (__u64 i = 0; i < NESTED_LEVELS; i++)
+		if (i < n->depth && n->levels[i].stack > stack)
+			depth = i + 1;
+	return depth;
+}
+
+/*
+ * Return what runs on the level after @depth others. The pointer is kept, not the index, whose
+ * bound the verifier would not know any more: see at_most().
+ */
+INLINE struct nested_level *nested_level(struct nested *n, __u64 depth)
+{
+	struct nested_level *level = &n->levels[depth & (NESTED_LEVELS - 1)];
+
+	__asm__ volatile("" : "+r"(level));
+	return level;
+}
+
+/* Return the current session if its statement has begun, so that routines can, or NULL. */
+INLINE struct session *nested_session(void *ctx)
+{
+	struct session *session = session_current(ctx);
+
+	return VALUE(nested_at) && session && session->s.flags & SESSION_OPEN &&
+	       session_nested(session)->outer_ns == session->s.start_ns ? session : 0;
+}
+
+/* A routine executes a statement, whose text is about to replace that of its caller. */
+PROGRAM(nested_start)
+{
+	struct session *session = nested_session(ctx);
+	__u64 stack = arg_stack(ctx), depth;
+	struct nested *n;
+
+	if (!session)
+		return 0;
+	n = session_nested(session);
+	depth = nested_around(n, stack);
+	if (depth == NESTED_LEVELS)
+		return 0;
+	*nested_level(n, depth) = (struct nested_level){
+		.start_ns = bpf_ktime_get_ns(), .stack = stack,
+		.caller = arg_text(ctx), .caller_len = arg_length(ctx),
+		.rows = arg_sums(ctx) ? arg_rows(ctx) : 0,
+		.examined = arg_sums(ctx) ? arg_examined(ctx) : 0,
+	};
+	n->depth = depth + 1;
+	return 0;
+}
+
+/* Send who @session is of, before the record of a statement in a routine. */
+static __attribute__((noinline)) void nested_send_client(void *ctx, struct session *session)
+{
+	const struct object_places *places = object_places_of(session);
+	struct event_identity event = {};
+
+	if (!places)
+		return;
+	object_identity_of(session, places, session_nested(session)->context, &event);
+	if (output(ctx, &event, sizeof(event)))
+		lost_in(VALUE(target_id), LOST_WHO);
+}
+
+/* Fill in the record of the statement on @level, which ends at @now, and send it. */
+INLINE void nested_send(void *ctx, struct session *session, const struct nested_level *level,
+			__u64 now)
+{
+	struct event_nested *event = &session_nested(session)->event;
+	struct event_statement *s = &event->s;
+
+	__builtin_memset(s, 0, sizeof(*s));
+	s->head = session->s.head;
+	s->target_id = session->s.target_id;
+	s->pid = session->s.pid;
+	s->tid = session->s.tid;
+	s->start_ns = level->start_ns;
+	s->duration_ns = elapsed(level->start_ns, now);
+	s->flags = SESSION_LATE;
+	s->connection_id = arg_connection(ctx);
+	text_copy(s, (const char *)arg_text(ctx), arg_length(ctx));
+	mysql_status(ctx, s);
+	if (VALUE(want_rows)) {
+		mysql_rows(ctx, s, arg_rows(ctx) - level->rows);
+		mysql_examined(ctx, s, level->examined);
+	}
+	/* In a function or a trigger it has no outcome, and no number of rows changed. */
+	if (!s->rows && arg_state(ctx) == STATE_NONE)
+		s->flags &= ~STATEMENT_HAS_ROWS;
+	event->head = (struct event_head){ .type = EVENT_NESTED, .owner = s->head.owner };
+	event->target_id = s->target_id;
+	event->caller_len = level->caller_len;
+	if (bpf_probe_read_user(event->caller, at_most(level->caller_len, CALLER_TEXT),
+				(const void *)level->caller))
+		event->caller_len = 0;
+	/* As in statement_end() */
+	if (session->tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
+		send(ctx, event, sizeof(*event) + at_most(s->text_len, VALUE(text_bytes)));
+	else
+		lost_in(VALUE(target_id), LOST_START_WITHOUT_END);
+}
+
+/*
+ * The statement of a routine has ended; its text is about to be replaced by its caller's. How long
+ * it waited for locks, and how it was executed, is not known: the server counts that for all
+ * statements of a client's together.
+ */
+PROGRAM(nested_end)
+{
+	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), depth;
+	struct session *session = nested_session(ctx);
+	const struct nested_level *level;
+	struct nested *n;
+
+	if (!session)
+		return 0;
+	n = session_nested(session);
+	depth = nested_around(n, arg_stack(ctx));
+	level = nested_level(n, depth);
+	if (depth >= n->depth || level->stack != arg_stack(ctx))
+		return 0;
+	n->depth = depth;
+	n->event.level = depth + 1;
+	if (!VALUE(want_statements))
+		return 0;
+	count(COUNT_STATEMENTS);
+	if (elapsed(level->start_ns, now) < VALUE(threshold_ns))
+		return 0;
+	session->s.tid = id_seen(id);
+	if (VALUE(want_sessions))
+		nested_send_client(ctx, session);
+	nested_send(ctx, session, level, now);
 	return 0;
 }
 

@@ -55,14 +55,22 @@ INLINE struct session *object_current(__u64 *key)
 	       session->thread == (__u32)id ? session : 0;
 }
 
-/* Return the security context of session object @object, or 0: unknown, or a definer's. */
-INLINE __u64 object_context(__u64 object, const struct object_places *places)
+/* Return the present security context of session object @object, or 0: unknown. */
+INLINE __u64 object_context_now(__u64 object, const struct object_places *places)
 {
 	__u64 context = 0;
 
 	if (places->context >= 0)
 		bpf_probe_read_user(&context, sizeof(context),
 				    (const void *)(object + places->context));
+	return context;
+}
+
+/* Return the security context of session object @object, or 0: unknown, or a definer's. */
+INLINE __u64 object_context(__u64 object, const struct object_places *places)
+{
+	__u64 context = object_context_now(object, places);
+
 	return context - object < (__u64)places->context ? context : 0;
 }
 
@@ -88,11 +96,14 @@ INLINE __u64 object_connection(__u64 object, const struct object_places *places)
 	return id;
 }
 
-INLINE void object_identity(const struct session *session, const struct object_places *places,
-			    struct event_identity *event)
+/* Fill in @event, with the user of security context @context. */
+static __attribute__((noinline)) void object_identity_of(const struct session *session,
+							 const struct object_places *places,
+							 __u64 context,
+							 struct event_identity *event)
 {
 	const struct event_statement *s = &session->s;
-	__u64 object = session->object, context = object_context(object, places), database = 0;
+	__u64 object = session->object, database = 0;
 
 	event->session = event_session(EVENT_SESSION, s->target_id, (__u64)s->pid << 32 | s->tid);
 	event->backend = (__u8)session->backend;
@@ -104,6 +115,12 @@ INLINE void object_identity(const struct session *session, const struct object_p
 		bpf_probe_read_user(&database, sizeof(database),
 				    (const void *)(object + places->database));
 	read_name(event->database, sizeof(event->database), database, 0);
+}
+
+INLINE void object_identity(const struct session *session, const struct object_places *places,
+			    struct event_identity *event)
+{
+	object_identity_of(session, places, object_context(session->object, places), event);
 }
 
 /*
@@ -146,7 +163,7 @@ static __attribute__((noinline)) void object_save(struct session *session)
 	if (places->text >= 0 &&
 	    !bpf_probe_read_user(text, sizeof(text),
 				 (const void *)(session->object + places->text))) {
-		text_copy(session, (const char *)text[0], text[1]);
+		text_copy(s, (const char *)text[0], text[1]);
 		stat_command(session, 0);
 	}
 	s->connection_id = object_connection(session->object, places);

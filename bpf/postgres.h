@@ -31,7 +31,6 @@ ARGUMENT(activity);	/* enum BackendState that is reported .. */
 ARGUMENT(running);	/* .. and STATE_RUNNING, which is 3 from 18 on */
 ARGUMENT(applies);	/* not 0: it applies a transaction of a logical replication .. */
 ARGUMENT(parallel_apply);	/* .. or parts of one */
-ARGUMENT(stack);	/* the stack pointer */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 

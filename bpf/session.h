@@ -35,6 +35,7 @@ ARGUMENT(query_id_at);	/* address of the statement's query ID; 0: none .. */
 ARGUMENT(query_id_enabled);	/* .. computed if one of these is not 0 */
 ARGUMENT(query_id_on);
 ARGUMENT(application);	/* pointer to its name; 0: unknown */
+ARGUMENT(stack);	/* the stack pointer */
 /* Instead: addresses of a pointer and the length of what it points to, in this order; 0: none. */
 ARGUMENT(user_pair);
 ARGUMENT(host_pair);
@@ -55,6 +56,7 @@ CONSTANT(want_query_id);	/* query IDs are shown */
 CONSTANT(want_rows);	/* rows are shown; reading them takes a tenth of a hit's budget */
 CONSTANT(transaction_at);	/* offset of a session's event_transaction; 0: not wanted */
 CONSTANT(want_statements);	/* .. and statements are wanted as well */
+CONSTANT(nested_at);	/* offset of a session's struct nested; 0: not wanted */
 
 MAP(scratch);		/* array of one: TEXT_SCAN_BYTES, written only */
 MAP(comms);		/* hash: struct exec_name → enum exec_value, a byte */
@@ -238,6 +240,12 @@ INLINE struct session *session_allocate(__u64 key, __u32 number)
 INLINE struct event_transaction *session_transaction(struct session *session)
 {
 	return (struct event_transaction *)((char *)session + VALUE(transaction_at));
+}
+
+/* Return what is running in routines of @session; valid only if VALUE(nested_at) is not 0. */
+INLINE struct nested *session_nested(struct session *session)
+{
+	return (struct nested *)((char *)session + VALUE(nested_at));
 }
 
 /* Create a session at its first hit. Return NULL if it is not wanted or there is no room. */
@@ -426,11 +434,9 @@ static __attribute__((noinline)) __u64 text_measure(const char *text)
 }
 
 /* Copy only the head of a text of @length, which distinguishes statements. */
-INLINE void text_drop(struct session *session, const char *text, __u64 length)
+INLINE void text_drop(struct event_statement *s, char *to, const char *text, __u64 length)
 {
-	struct event_statement *s = &session->s;
-	long n = bpf_probe_read_user_str(session->text,
-					 at_most(length, VALUE(head_bytes) - 1) + 1, text);
+	long n = bpf_probe_read_user_str(to, at_most(length, VALUE(head_bytes) - 1) + 1, text);
 
 	s->flags |= n > 0 ? STATEMENT_DROPPED : STATEMENT_UNREADABLE;
 	s->text_len = n > 0 ? n - 1 : 0;
@@ -445,7 +451,7 @@ INLINE void text_read(struct session *session, const char *text)
 
 	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
 	if (limit_drops_text(s->target_id)) {
-		text_drop(session, text, VALUE(head_bytes));
+		text_drop(s, session->text, text, VALUE(head_bytes));
 		return;
 	}
 	n = bpf_probe_read_user_str(session->text, VALUE(text_size), text);
@@ -477,22 +483,22 @@ INLINE void text_set(struct session *session, const char *text, __u64 size)
 		s->flags |= STATEMENT_CUT;
 }
 
-/* Copy a text of known length to the session. */
-INLINE void text_copy(struct session *session, const char *text, __u64 length)
+/* Copy a text of known length behind @s, which has room for it. */
+static __attribute__((noinline)) void text_copy(struct event_statement *s, const char *text,
+						__u64 length)
 {
-	struct event_statement *s = &session->s;
 	__u64 n = at_most(length, VALUE(text_bytes));
 
 	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
 	if (length && limit_drops_text(s->target_id)) {
-		text_drop(session, text, length);
+		text_drop(s, (char *)(s + 1), text, length);
 		return;
 	}
 	s->query_bytes = length;
 	s->text_len = n;
 	if (length > VALUE(text_bytes))
 		s->flags |= STATEMENT_CUT;
-	if (bpf_probe_read_user(session->text, n, text)) {
+	if (bpf_probe_read_user(s + 1, n, text)) {
 		s->flags |= STATEMENT_UNREADABLE;
 		s->text_len = 0;
 	}

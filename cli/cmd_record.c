@@ -108,7 +108,7 @@ static bool record_statement(void *arg, const struct statement *s)
 		return false;
 	user = record_user(record, s->server);
 	encode_statement(&user->encode, s);
-	if (!s->transaction)
+	if (!s->transaction && !s->level)
 		flight_statement(&record->flight, s);
 	record_full(record, user);
 	if (!s->transaction && !s->running && !s->prepare)
@@ -366,13 +366,14 @@ static const struct option_row option_record_count = {
 
 static const struct option_row *const record_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_record_count,
-	&option_max_size, &option_memory, &option_on_slow, &option_on_lock, &option_on_error_rate,
-	&option_after, &option_max_files, &option_record_why, &option_record_use,
-	&option_record_phases, &option_start, &option_done, &option_text_arg, &option_engine,
-	&option_user, &option_db, &option_client, &option_app, &option_backend, &option_match,
-	&option_container, &option_text, &option_redact, &option_strict, &option_sample,
-	&option_max_overhead, &option_keep_privileges, &option_force, &option_threshold,
-	&option_exe, &option_verbose, &option_help, &option_version, NULL
+	&option_max_size, &option_memory, &option_on_slow, &option_on_lock,
+	&option_on_error_rate, &option_after, &option_max_files, &option_record_why,
+	&option_record_use, &option_record_phases, &option_nested, &option_start, &option_done,
+	&option_text_arg, &option_engine, &option_user, &option_db, &option_client, &option_app,
+	&option_backend, &option_match, &option_container, &option_text, &option_redact,
+	&option_strict, &option_sample, &option_max_overhead, &option_keep_privileges,
+	&option_force, &option_threshold, &option_exe, &option_verbose, &option_help,
+	&option_version, NULL
 };
 
 static const struct option_rule *const record_rules[] = {

@@ -102,7 +102,8 @@ static int cmd_report_read(struct cmd_report *cmd, uint64_t since_ns, uint64_t u
 		.why = true, .use = true, .phases = true,
 		.since_ns = since_ns, .until_ns = until_ns,
 		.sink = {
-			.filter = tracing_filter(options), .redact = options->redact, .arg = cmd,
+			.filter = tracing_filter(options), .redact = options->redact,
+			.nested = true, .arg = cmd,
 			.statement = cmd_report_statement, .wait = cmd_report_wait,
 		},
 		.arg = cmd, .server = cmd_report_server,

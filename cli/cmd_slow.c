@@ -243,8 +243,8 @@ static const struct option_row *const slow_options[] = {
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_app, &option_backend, &option_match, &option_container,
 	&option_text, &option_redact, &option_columns, &option_wall, &option_why, &option_use,
-	&option_otlp, &option_otlp_text, &option_phases, &option_prepares, &option_json,
-	&option_format, &option_strict, &option_sample, &option_max_overhead,
+	&option_nested, &option_otlp, &option_otlp_text, &option_phases, &option_prepares,
+	&option_json, &option_format, &option_strict, &option_sample, &option_max_overhead,
 	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_verbose,
 	&option_help, &option_version, NULL
 };

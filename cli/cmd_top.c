@@ -136,7 +136,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 		.engine = s->server->engine->name, .database = s->who->database, .text = s->text,
 		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
 		.rows = s->has_rows ? s->rows : 0, .seen_ns = s->start_ns, .failed = s->failed,
-		.why = s->why,
+		.why = s->why, .nested = s->level,
 	};
 
 	if (s->running && export_statement(&top->export, s, 0, NULL))
@@ -153,8 +153,8 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 	call.fingerprint = family->fingerprint;
 	top_add(top->groups, &call);
 	export_statement(&top->export, s, call.hash, call.fingerprint);
-	top->grouped++;
-	top->failed += s->failed;
+	top->grouped += !s->level;
+	top->failed += s->failed && !s->level;
 	return true;
 }
 
@@ -517,7 +517,7 @@ static const struct option_row *const top_options[] = {
 	&option_count_intervals, &option_delta, &option_batch, &option_sort, &option_lines,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_app, &option_backend, &option_match, &option_container,
-	&option_text, &option_redact, &option_why, &option_use, &option_openmetrics,
+	&option_text, &option_redact, &option_why, &option_use, &option_nested, &option_openmetrics,
 	&option_otlp_metrics, &option_json, &option_strict, &option_sample, &option_max_overhead,
 	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_verbose,
 	&option_help, &option_version, NULL

@@ -94,7 +94,7 @@ void export_config(const struct export *export, struct tracer_config *config)
 bool export_statement(struct export *export, const struct statement *statement, uint64_t hash,
 		      const char *fingerprint)
 {
-	if (export->loop && !statement->running && !statement->prepare)
+	if (export->loop && !statement->running && !statement->prepare && !statement->level)
 		metrics_add(&export->metrics, statement, hash, fingerprint);
 	export->tool.running += export->counting && statement->running;
 	return export->counting;

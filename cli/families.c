@@ -7,10 +7,14 @@
 /* Write the fingerprint of @s to @family: of the statement that it executes or fetches from. */
 static void family_fingerprint(struct family *family, const struct statement *s)
 {
-	size_t at = s->of ? command_named(s->of, s->of_len) : 0;
-	const char *text = s->of ? s->of + at : s->text ? s->text : "";
-	size_t len = s->of ? s->of_len - at : s->text ? s->text_len : 0;
-	bool cut = s->of ? s->of_cut : s->truncated;
+	const char *of = s->level ? NULL : s->of, *text = s->text ? s->text : "";
+	size_t at = of ? command_named(of, s->of_len) : 0, len = s->text ? s->text_len : 0;
+	bool cut = of ? s->of_cut : s->truncated;
+
+	if (of) {
+		text = of + at;
+		len = s->of_len - at;
+	}
 
 	family->hash = fingerprint_make(family->dialect, text, len, cut, family->fingerprint,
 					sizeof(family->fingerprint)).hash;
@@ -18,7 +22,7 @@ static void family_fingerprint(struct family *family, const struct statement *s)
 
 const struct family *families_find(struct families *families, const struct statement *s)
 {
-	uint64_t alike = s->of ? 0 : s->alike;
+	uint64_t alike = s->of && !s->level ? 0 : s->alike;
 	struct family *family = alike ? &families->last[alike % FAMILIES] : &families->alone;
 
 	if (alike && family->alike == alike && family->dialect == s->server->engine->dialect)

@@ -52,9 +52,10 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 			     field_needs(&options->columns) & FIELD_NEEDS_QUERY_ID,
 		.why = options->why || options->use || options->phases ||
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
-		.use = options->use, .phases = loop->banner.phases,
+		.use = options->use, .phases = loop->banner.phases, .nested = options->nested,
 		.sink = {
 			.filter = tracing_filter(options), .redact = options->redact,
+			.nested = options->nested,
 			.tags = options->json || field_needs(&options->columns) & FIELD_NEEDS_TAGS,
 			.arg = loop,
 		},

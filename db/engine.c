@@ -18,6 +18,7 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_connection" },
 	{ .name = "arg_resumed" },
 	{ .name = "arg_inner" },
+	{ .name = "arg_sums" },
 	{ .name = "arg_status" },
 	{ .name = "arg_sqlstate" },
 	{ .name = "arg_error_index" },

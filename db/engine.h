@@ -53,11 +53,13 @@
 #define TARGET_ENDS_INIT	0x2000000
 #define TARGET_HAS_EXECUTED	0x4000000	/* the texts behind EXECUTE .. */
 #define TARGET_HAS_FETCHED	0x8000000	/* .. and behind FETCH and MOVE */
+#define TARGET_HAS_NESTED	0x10000000	/* statements in routines, .. */
+#define TARGET_ENDS_NESTED	0x20000000	/* .. whose ends are probed */
 /* Those that not all engines have. */
 #define TARGET_NOT_OF_ALL \
 	(TARGET_HAS_EXAMINED | TARGET_HAS_LOCKED | TARGET_HAS_LOCK_TIME | TARGET_HAS_ERRNO | \
 	 TARGET_HAS_EVENTS | TARGET_HAS_APPLIED | TARGET_HAS_ROW_CHANGES | TARGET_HAS_INIT | \
-	 TARGET_HAS_EXECUTED | TARGET_HAS_FETCHED)
+	 TARGET_HAS_EXECUTED | TARGET_HAS_FETCHED | TARGET_HAS_NESTED)
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
@@ -100,6 +102,7 @@ struct engine_arg {
 #define ENGINE_USE	0x04	/* resource usage */
 #define ENGINE_TRANSACTIONS	0x08
 #define ENGINE_IDENTITY	0x10	/* the client of a session */
+#define ENGINE_NESTED	0x20	/* statements in routines */
 
 /*
  * A probe for a step of a statement. Consecutive rows with the same step are alternatives: the

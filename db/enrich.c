@@ -503,7 +503,19 @@ static void enrich_events(struct enrich *e, const struct event_statement *event,
 	s->events = e->event;
 }
 
-void enrich_statement(struct enrich *e, const struct event_statement *event)
+/* Set the level of @s, which has its text, and that of its caller. */
+static void statement_of_routine(const struct event_nested *nested, struct statement *s)
+{
+	s->level = nested->level;
+	if (!s->text || !nested->caller_len)
+		return;
+	s->of = nested->caller;
+	s->of_cut = nested->caller_len > CALLER_TEXT;
+	s->of_len = s->of_cut ? CALLER_TEXT : nested->caller_len;
+}
+
+void enrich_statement(struct enrich *e, const struct event_statement *event,
+		      const struct event_nested *nested)
 {
 	uint64_t detach_ns = enrich_detach_ns(e, event->target_id);
 	struct statement s = statement_of(e, event, true);
@@ -517,7 +529,10 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 		enrich_leave(e, event);
 		return;
 	}
-	statement_of_other(event, &s);
+	if (nested)
+		statement_of_routine(nested, &s);
+	else
+		statement_of_other(event, &s);
 	s.duration_ns = event->duration_ns;
 	if (event->flags & STATEMENT_HAS_QUERY_ID)
 		s.query_id = event->query_id;

@@ -50,8 +50,12 @@ int enrich_open(struct enrich *enrich, const struct enrich_config *config, struc
 /* Free what @enrich owns. */
 void enrich_close(struct enrich *enrich);
 
-/* Each of the following gives its event to the sink. First, a statement that has ended. */
-void enrich_statement(struct enrich *enrich, const struct event_statement *event);
+/*
+ * Each of the following gives its event to the sink. First, a statement that has ended, which is
+ * that of @nested unless this is NULL.
+ */
+void enrich_statement(struct enrich *enrich, const struct event_statement *event,
+		      const struct event_nested *nested);
 
 /*
  * The statement of @session that is running, or was suspended, at @now_ns of the programs' clock.

@@ -109,11 +109,14 @@ struct statement {
 	size_t original_len;		/* of ->text before redaction; 0: not redacted */
 	/*
 	 * Of an EXECUTE or a FETCH: the text behind it, as the server keeps it: "PREPARE ..",
-	 * "DECLARE ..". NULL: none, or unknown. Not NULL only if ->text is not.
+	 * "DECLARE ..". With ->level: the text of the statement that calls the routine. NULL:
+	 * none, or unknown. Not NULL only if ->text is not.
 	 */
 	const char *of;
 	size_t of_len;
 	bool of_cut;			/* it is only the first of_len bytes */
+	/* In a routine: 1 if a statement of the session calls that, 2 if one in that does, .. */
+	uint32_t level;
 	const char *span_text;		/* for spans, as ->text; NULL: unknown, or not wanted */
 	size_t span_text_len;
 	const char *span_of;		/* .. as ->of */

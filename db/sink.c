@@ -96,6 +96,8 @@ bool sink_statement(struct sink *sink, struct statement *s, uint16_t owner)
 	const struct sink_config *config = &sink->config;
 	bool ended = !s->running && !s->transaction;
 
+	if (s->level && !config->nested)
+		return false;
 	if (!filter_selects(&config->filter, s->server, s->who, s->text, s->text_len) &&
 	    !(s->of && filter_selects(&config->filter, s->server, s->who, s->of, s->of_len)))
 		return false;

@@ -21,6 +21,7 @@ struct sink_config {
 	struct filter filter;		/* only these events */
 	bool tags;			/* set ->tags of statements, unless ->redact */
 	bool spans;			/* set ->parent of statements */
+	bool nested;			/* also statements in routines */
 	bool redact;			/* remove literals and comments from texts */
 	bool redact_spans;		/* only from ->span_text of statements */
 	/* Count durations of statements in this unit instead of showing them; 0: show. */

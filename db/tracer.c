@@ -97,8 +97,10 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 {
 	uint32_t want = tracer_text_most(t) + 2, text = want > TEXT_HEAD ? want : TEXT_HEAD;
 	uint32_t head = (uint32_t)((sizeof(struct session) + text + 7) & ~7u);
-	uint32_t session = t->config.transactions ?
+	uint32_t nested_at = t->config.transactions ?
 		(head + (uint32_t)sizeof(struct event_transaction) + text + 7) & ~7u : head;
+	uint32_t session = t->config.nested ?
+		(nested_at + (uint32_t)sizeof(struct nested) + text + 7) & ~7u : nested_at;
 	uint32_t sessions = tracer_sessions(t, session);
 	/* BPF_F_MMAPABLE came with Linux 5.5 (fc9702273e2e), earlier than the ring buffer. */
 	uint32_t slots = t->rt.perf_buffers ? 1 : sessions_slots(session);
@@ -132,6 +134,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		.bytes = session, .max = sessions, .text_bytes = t->config.text_bytes,
 		.text_most = tracer_text_most(t),
 		.transaction_at = t->config.transactions ? head : 0, .both = t->config.both,
+		.nested_at = t->config.nested ? nested_at : 0,
 		.no_memory = t->rt.pid_ns_ino, .owners = t->rt.owners, .discover = &t->discover,
 	};
 	if (!t->rt.perf_buffers)
@@ -183,6 +186,7 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_want_statements", !c->transactions || c->both);
 	runtime_constant(rt, "constant_transaction_ns", c->threshold_ns);
 	runtime_constant(rt, "constant_transaction_at", t->sessions.transaction_at);
+	runtime_constant(rt, "constant_nested_at", t->sessions.nested_at);
 	runtime_constant(rt, "constant_text_bytes", c->text_bytes);
 	runtime_constant(rt, "constant_text_size", text_size);
 	runtime_constant(rt, "constant_text_share", tracer_text_share(t));
@@ -234,6 +238,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	struct tracer *t = arg;
 	const struct event_statement *statement = data;
 	const struct event_transaction *transaction = data;
+	const struct event_nested *nested = data;
 	const struct event_session *session = data;
 	const struct target *target;
 
@@ -254,7 +259,13 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_STATEMENT:
 		if (size >= sizeof(*statement) &&
 		    statement_length(statement) <= size - sizeof(*statement))
-			enrich_statement(&t->enrich, statement);
+			enrich_statement(&t->enrich, statement, NULL);
+		break;
+	case EVENT_NESTED:
+		if (target && size >= sizeof(*nested) &&
+		    nested->s.target_id == session->target_id &&
+		    nested->s.text_len <= size - sizeof(*nested))
+			enrich_statement(&t->enrich, &nested->s, nested);
 		break;
 	case EVENT_TRANSACTION:
 		if (size >= sizeof(*transaction) &&
@@ -339,19 +350,23 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 		.denied = c->denied, .measure = c->measure, .is_program = engine_is_executable,
 		.arg = c->arg, .stopped = c->stopped, .error = c->error,
 	};
+	uint32_t head = RECORD_HEAD;
 	int err = runtime_open(&t->rt, &config, error);
 
 	if (err)
 		return err;
-	if (t->config.text_bytes > t->rt.record_limit - RECORD_HEAD)
-		t->config.text_bytes = t->rt.record_limit - RECORD_HEAD;
+	if (c->nested)
+		head += sizeof(struct event_nested);
+	if (t->config.text_bytes > t->rt.record_limit - head)
+		t->config.text_bytes = t->rt.record_limit - head;
 	return 0;
 }
 
 static int tracer_stream(struct tracer *t, struct error *error)
 {
 	size_t record_max = RECORD_HEAD + tracer_text_most(t) +
-			    (t->config.transactions ? sizeof(struct event_transaction) : 0);
+			    (t->config.transactions ? sizeof(struct event_transaction) : 0) +
+			    (t->config.nested ? sizeof(struct event_nested) : 0);
 
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
@@ -511,7 +526,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 				   (config->phases ? ENGINE_PHASES : 0) |
 				   (config->use ? ENGINE_USE : 0) |
 				   (config->identify ? ENGINE_IDENTITY : 0) |
-				   (config->transactions ? ENGINE_TRANSACTIONS : 0);
+				   (config->transactions ? ENGINE_TRANSACTIONS : 0) |
+				   (config->nested ? ENGINE_NESTED : 0);
 	t->discover.common.site = config->site;
 	t->discover.common.site_arg = config->arg;
 	t->discover.listener = config->arg;

@@ -33,6 +33,7 @@ struct tracer_config {
 	bool why;			/* record time breakdowns */
 	bool use, phases;		/* with ->why: also resource usage, and phases */
 	bool events;			/* with ->why: name the server's wait events */
+	bool nested;			/* report also statements in routines */
 	/*
 	 * Report transactions that took ->threshold_ns instead of statements; those whose begin is
 	 * unknown, if it was so long ago that they were first seen.

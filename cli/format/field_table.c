@@ -97,11 +97,15 @@ void field_query_note(struct output *out, const struct statement *st)
 /* Append the text without a limit on its width. */
 static void put_query(struct output *out, const struct statement *st, bool last)
 {
+	for (uint32_t i = 0; i < st->level && i < NESTED_LEVELS; i++)
+		output_char(out, '>');
+	if (st->level)
+		output_char(out, ' ');
 	if (st->text)
 		escape_terminal(out, st->text, st->text_len, st->truncated);
 	field_query_note(out, st);
 	if (st->of) {
-		output_string(out, " [of: ");
+		output_string(out, st->level ? " [in: " : " [of: ");
 		escape_terminal(out, st->of, st->of_len, st->of_cut);
 		output_string(out, st->of_cut ? " ...]" : "]");
 	}

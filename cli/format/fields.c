@@ -363,10 +363,26 @@ static bool get_text(const struct statement *st, unsigned int which, struct fiel
 	return value->text;
 }
 
+/* The other text of @st is that behind it or, in a routine, its caller's. */
+static bool get_of(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	return !st->level && get_text(st, which, value);
+}
+
+static bool get_caller(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	return st->level && get_text(st, which, value);
+}
+
 static bool get_of_cut(const struct statement *st, unsigned int which, struct field_value *value)
 {
+	return get_number(st->of_cut, st->of && (st->level != 0) == which, value);
+}
+
+static bool get_level(const struct statement *st, unsigned int which, struct field_value *value)
+{
 	(void)which;
-	return get_number(st->of_cut, st->of, value);
+	return get_number(st->level, st->level, value);
 }
 
 /* The length of the whole text: as the server knows it, else of a text that is not cut. */
@@ -406,8 +422,9 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define RIGHT(name, head, columns, text)	LEFT(name, head, columns, text), .right = true
 #define WHO(member)							\
 	.type = FIELD_STRING, .get = get_who, .which = offsetof(struct who, member)
-#define TEXT(kind, member)						\
-	.type = kind, .get = get_text, .which = offsetof(struct statement, member)
+#define TEXT_BY(getter, kind, member)					\
+	.type = kind, .get = getter, .which = offsetof(struct statement, member)
+#define TEXT(kind, member)	TEXT_BY(get_text, kind, member)
 #define JSON_KEY(text)		.json = text, .json_len = sizeof(text) - 1
 #define JSON(name)		JSON_KEY(",\"" name "\":")
 #define JSON_STRING(name)	JSON_KEY(",\"" name "\":\"")
@@ -493,6 +510,8 @@ const struct field field_rows[] = {
 	{ RIGHT("fetches", "FETCHES", 7, "messages that read a suspended portal (postgresql)"),
 	  STATEMENTS, JSON("fetches"), OTLP(19, "dbslower.fetches"),
 	  .type = FIELD_NUMBER, .get = get_fetches },
+	{ RIGHT("level", "LEVEL", 5, "with --nested: 1 or more in a routine (mysql)"), STATEMENTS,
+	  JSON("level"), OTLP(25, "dbslower.level"), .type = FIELD_NUMBER, .get = get_level },
 	{ LEFT("status", "STATUS", 6,
 	       "ok, error (failed, cancelled, timed out), died, running or prepare"),
 	  STATEMENTS, .type = FIELD_STRING, .get = get_state },
@@ -529,9 +548,12 @@ const struct field field_rows[] = {
 	{ OTLP_FLAG(3, "dbslower.query.truncated"), .type = FIELD_FLAG, .get = get_cut },
 	{ OTLP(4, "dbslower.query.bytes"), .type = FIELD_NUMBER, .get = get_cut_bytes },
 	{ JSON_STRING("query_base64"), TEXT(FIELD_QUERY_BYTES, text) },
-	{ JSON_STRING("query_of"), TEXT(FIELD_QUERY_OF, of) },
+	{ JSON_STRING("query_of"), TEXT_BY(get_of, FIELD_QUERY_OF, of) },
 	{ JSON("query_of_truncated"), .type = FIELD_FLAG, .get = get_of_cut },
-	{ OTLP_STRING(24, "dbslower.query_of"), TEXT(FIELD_QUERY_OF, span_of) },
+	{ OTLP_STRING(24, "dbslower.query_of"), TEXT_BY(get_of, FIELD_QUERY_OF, span_of) },
+	{ JSON_STRING("caller"), TEXT_BY(get_caller, FIELD_QUERY_OF, of) },
+	{ JSON("caller_truncated"), .type = FIELD_FLAG, .get = get_of_cut, .which = 1 },
+	{ OTLP_STRING(26, "dbslower.caller"), TEXT_BY(get_caller, FIELD_QUERY_OF, span_of) },
 	{ .get = NULL },
 };
 

@@ -212,7 +212,7 @@ static void pgbadger_statement(struct output *out, const struct statement *st)
 	output_string(out, st->prepare ? " ms  parse <unnamed>: " : " ms  statement: ");
 	put_text(out, st, put_levels);
 	output_char(out, '\n');
-	if (st->of && command_runs(st->text, st->text_len) == COMMAND_EXECUTE) {
+	if (st->of && !st->level && command_runs(st->text, st->text_len) == COMMAND_EXECUTE) {
 		pgbadger_line(out, st, "DETAIL:  prepare: ");
 		put_lines(out, st->of, st->of_len, st->of_cut, put_levels);
 		output_char(out, '\n');

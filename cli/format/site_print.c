@@ -145,6 +145,7 @@ bool site_lacks(struct output *out, const struct server_info *server, const char
 		{ TARGET_HAS_EXECUTED | TARGET_HAS_FETCHED, "texts behind EXECUTE and FETCH" },
 		{ TARGET_HAS_EXECUTED, "texts behind EXECUTE" },
 		{ TARGET_HAS_FETCHED, "texts behind FETCH" },
+		{ TARGET_HAS_NESTED, "statements in routines" },
 		{ TARGET_HAS_EVENTS, "events" },
 		{ TARGET_HAS_APPLIED, "statements that replicas apply" },
 		{ TARGET_HAS_ROW_CHANGES, "changes of rows that replicas apply" },

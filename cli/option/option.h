@@ -59,7 +59,7 @@ struct options {
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	bool has_text;			/* it was given */
 	struct field_list columns;	/* never empty */
-	bool json, wall, strict, why, use, phases;
+	bool json, wall, strict, why, use, phases, nested;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* after all probes are attached */
 	uint32_t denied;		/* features not to be used, by --force */

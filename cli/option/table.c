@@ -186,6 +186,12 @@ const struct option_row option_use = {
 	.member = offsetof(struct options, use),
 };
 
+const struct option_row option_nested = {
+	.name = "nested",
+	.help = "also statements in routines and triggers (mysql)",
+	.member = offsetof(struct options, nested),
+};
+
 const struct option_row option_json = {
 	.name = "json",
 	.help = "print one JSON object per line, with all fields",
@@ -315,7 +321,8 @@ const struct option_rule rule_start_engine = {
 
 static bool sample_with_measures(const struct options *opts)
 {
-	return opts->sample_ns && (opts->why || opts->use || opts->phases || opts->max_overhead);
+	return opts->sample_ns && (opts->why || opts->use || opts->phases || opts->nested ||
+				   opts->max_overhead);
 }
 
 static bool sample_with_probes(const struct options *opts)
@@ -325,7 +332,8 @@ static bool sample_with_probes(const struct options *opts)
 
 const struct option_rule rule_sample = {
 	sample_with_measures, "--sample",
-	"cannot be combined with --why, --use, --phases or --max-overhead, which are of probes",
+	"cannot be combined with --why, --use, --phases, --nested or --max-overhead, which are of "
+	"probes",
 	"omit one of them",
 };
 

@@ -33,6 +33,7 @@ extern const struct option_row option_redact;
 extern const struct option_row option_wall;
 extern const struct option_row option_why;
 extern const struct option_row option_use;
+extern const struct option_row option_nested;
 extern const struct option_row option_json;
 extern const struct option_row option_strict;
 extern const struct option_row option_keep_privileges;

@@ -59,16 +59,36 @@ static void text_append(struct report_text *to, const char *text, size_t len, si
 	to->len += (uint32_t)len;
 }
 
-/* Append the text behind that of an EXECUTE or a FETCH, as field_table.c does. */
+/* Mark the text of a statement in a routine, as field_table.c does. */
+static void keep_level(struct report_text *to, uint32_t level)
+{
+	size_t marks = level < NESTED_LEVELS ? level : NESTED_LEVELS;
+	char *more = to->bytes ? realloc(to->bytes, to->len + marks + 2) : NULL;
+
+	if (!more)
+		return;
+	memmove(more + marks + 1, more, to->len);
+	memset(more, '>', marks);
+	more[marks] = ' ';
+	to->bytes = more;
+	to->len += (uint32_t)marks + 1;
+}
+
+/*
+ * Append the text behind that of an EXECUTE or a FETCH, or that of the caller, as field_table.c
+ * does.
+ */
 static void keep_other(struct report_text *to, const struct statement *s)
 {
-	const char *before = to->cut ? "... [of: " : " [of: ";
+	const char *before = s->level ? " [in: " : " [of: ";
 	size_t most = 2 * REPORT_TEXT;
 	char *more = to->bytes ? realloc(to->bytes, most) : NULL;
 
 	if (!more)
 		return;
 	to->bytes = more;
+	if (to->cut)
+		text_append(to, "...", 3, most);
 	text_append(to, before, strlen(before), most);
 	to->cut = s->of_cut || s->of_len > REPORT_TEXT / 2;
 	text_append(to, s->of, s->of_len < REPORT_TEXT / 2 ? s->of_len : REPORT_TEXT / 2, most);
@@ -93,6 +113,8 @@ void report_keep_statement(struct report_statement *to, const struct statement *
 	if (s->why)
 		memcpy(to->part_ns, s->why->ns, sizeof(to->part_ns));
 	keep_text(&to->kept.text, s->text, s->text_len, s->truncated, REPORT_TEXT);
+	if (s->level)
+		keep_level(&to->kept.text, s->level);
 	if (s->of)
 		keep_other(&to->kept.text, s);
 }

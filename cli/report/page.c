@@ -211,8 +211,10 @@ static void page_notes(const struct report *r, struct output *out)
 	     "of "
 	     "fingerprints was full; one that came again was counted from 0.");
 	note(out, other->calls, "statements are of these.");
-	if (all && all->calls > r->slowest.count)
-		note(out, all->calls - r->slowest.count,
+	note(out, r->nested, "statements in routines, whose time is part of their callers', are "
+	     "not counted.");
+	if (all && all->calls + r->nested > r->slowest.count)
+		note(out, all->calls + r->nested - r->slowest.count,
 		     "statements that were faster are not listed one by one.");
 	note(out, r->all_waits.count - r->longest.count, "shorter lock waits are only counted.");
 	note(out, r->running, "statements had not ended: their duration is that so far.");

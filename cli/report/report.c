@@ -159,7 +159,7 @@ static void keep_statement(struct report *r, const struct statement *s, const st
 		report_keep_statement(&r->statements[at], s, call->engine, call->hash);
 		r->statement_marks[at] = mark;
 	}
-	if (!s->wall_ns || !r->axis.count)
+	if (!s->wall_ns || !r->axis.count || s->level)
 		return;
 	end = within(r, end < s->wall_ns ? s->wall_ns : end);
 	column = report_axis_column(&r->axis, end);
@@ -185,9 +185,10 @@ static void show_statement(struct report *r, const struct statement *s, const st
 {
 	size_t group = report_group(r, call->engine, call->hash);
 
+	r->nested += !!s->level;
 	r->running += s->running;
 	r->undated += !s->wall_ns;
-	if (group == REPORT_GROUPS)
+	if (!s->level && group == REPORT_GROUPS)
 		add_all(r->rest, call);
 	keep_statement(r, s, call, group);
 }
@@ -215,6 +216,8 @@ void report_statement(struct report *r, const struct statement *statement)
 		show_statement(r, &s, &call);
 		return;
 	}
+	if (s.level)
+		return;
 	r->no_memory += !!top_add(r->groups, &call);
 	add_all(r->all, &call);
 }

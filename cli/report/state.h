@@ -44,6 +44,7 @@ struct report {
 	struct report_mark statement_marks[REPORT_KEPT], wait_marks[REPORT_KEPT];
 	struct report_marks *marks;	/* REPORT_COLUMNS of statements, then as many of waits */
 	uint64_t running, transactions, undated, no_memory;
+	uint64_t nested;		/* statements in routines: only listed */
 	struct report_waits all_waits;
 
 	char *engines[REPORT_ENGINES];	/* owned: names that the rest borrows */

@@ -78,7 +78,7 @@ static void table_row(struct top_table *table, const struct top_entry *entry, co
 		if (table->columns & 1u << i)
 			line_printf(&line, "%*.*s", columns[i].width, (int)len, number);
 	}
-	line_text(&line, " ");
+	line_text(&line, entry->nested ? " > " : " ");
 	line_name(&line, *text ? text : "[no text]");
 	output_char(line.out, '\n');
 }
@@ -139,6 +139,8 @@ static void table_json(struct top_table *table, const struct top_entry *entry)
 	json_number(out, ",\"interval\":", table->interval);
 	if (entry->engine)
 		output_printf(out, ",\"hash\":\"%016llx\"", (unsigned long long)entry->hash);
+	if (entry->nested)
+		output_string(out, ",\"nested\":true");
 	json_string(out, ",\"database\":\"", entry->database);
 	json_number(out, ",\"calls\":", entry->calls);
 	json_number(out, ",\"errors\":", entry->errors);

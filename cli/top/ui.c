@@ -50,7 +50,8 @@ static void ui_select(struct top_ui *ui)
 	size_t i = 0;
 
 	while (i < view->count && ui->pinned &&
-	       (view->rows[i]->hash != ui->hash || view->rows[i]->engine != ui->pinned_engine))
+	       (view->rows[i]->hash != ui->hash || view->rows[i]->engine != ui->pinned_engine ||
+		view->rows[i]->nested != ui->pinned_nested))
 		i++;
 	/* The text of a group that was not executed is not replaced by that of another one. */
 	if (i < view->count || view->mode == TOP_DETAIL)
@@ -80,7 +81,7 @@ static void ui_sort(struct top_ui *ui)
 	view->count = 0;
 	sorted = top_sort(table, view->order, &count);
 	for (size_t i = 0; sorted && i < count; i++) {
-		view->total_ns += sorted[i]->total_ns;
+		view->total_ns += sorted[i]->nested ? 0 : sorted[i]->total_ns;
 		if ((!ui->limit || view->count < ui->limit) && ui_wants(ui, sorted[i]))
 			ui->rows[view->count++] = sorted[i];
 	}
@@ -211,6 +212,7 @@ static void key_move(struct top_ui *ui, int key)
 		ui->pinned = selected > 0;
 		ui->hash = view->rows[selected]->hash;
 		ui->pinned_engine = view->rows[selected]->engine;
+		ui->pinned_nested = view->rows[selected]->nested;
 	}
 }
 
@@ -307,6 +309,7 @@ static bool key_mode(struct top_ui *ui, int key)
 		ui->pinned = true;
 		ui->hash = view->rows[view->selected]->hash;
 		ui->pinned_engine = view->rows[view->selected]->engine;
+		ui->pinned_nested = view->rows[view->selected]->nested;
 	}
 	if (mode != view->mode)
 		view->skip = 0;

@@ -29,6 +29,7 @@ struct top_ui {
 	bool filtered;
 	bool pinned;			/* the selection follows this group, not the first row: */
 	uint64_t hash;			/* of the selected group .. */
+	bool pinned_nested;		/* .. and whether it is one of routines .. */
 	const char *pinned_engine;	/* .. and its engine */
 	size_t skip_max;		/* of the last frame */
 	const char *note;		/* shown until the next key; NULL: none */

@@ -254,7 +254,7 @@ static void row_columns(struct line *line, const struct top_view *view,
 
 static void row_query(struct line *line, const struct top_view *view, const struct top_entry *e)
 {
-	line_text(line, " ");
+	line_text(line, e->nested ? " > " : " ");
 	if (e->engine)
 		line_name(line, e->fingerprint);
 	else

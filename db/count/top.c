@@ -315,12 +315,13 @@ void top_free(struct top *top)
 }
 
 /* Return the slot of the entry with that key, or the unused slot for it. */
-static uint32_t *slot_find(const struct top *t, const char *engine, uint64_t hash)
+static uint32_t *slot_find(const struct top *t, const char *engine, uint64_t hash, bool nested)
 {
 	for (size_t at = hash & t->mask;; at = (at + 1) & t->mask) {
 		const struct top_entry *e = &t->entry[t->slot[at] - !!t->slot[at]];
 
-		if (!t->slot[at] || (e->hash == hash && !strcmp(e->engine, engine)))
+		if (!t->slot[at] || (e->hash == hash && e->nested == nested &&
+				     !strcmp(e->engine, engine)))
 			return &t->slot[at];
 	}
 }
@@ -379,32 +380,33 @@ void top_fold(struct top *top, size_t keep)
 
 		if (e->total_ns < bound || (e->total_ns == bound && at_bound)) {
 			at_bound -= e->total_ns == bound;
-			entry_merge(&top->other, e);
+			if (!e->nested)
+				entry_merge(&top->other, e);
 			entry_free(e);
 			continue;
 		}
 		top->entry[kept++] = *e;
-		*slot_find(top, e->engine, e->hash) = (uint32_t)kept;
+		*slot_find(top, e->engine, e->hash, e->nested) = (uint32_t)kept;
 	}
 	top->folded += least;
 	top->count = kept;
 }
 
 /* Return the entry of that key, a new one if there is none; NULL: out of memory. */
-static struct top_entry *top_entry(struct top *t, const char *engine, uint64_t hash,
+static struct top_entry *top_entry(struct top *t, const char *engine, uint64_t hash, bool nested,
 				   const char *fingerprint)
 {
-	uint32_t *slot = slot_find(t, engine, hash);
+	uint32_t *slot = slot_find(t, engine, hash, nested);
 	struct top_entry *e;
 
 	if (*slot)
 		return &t->entry[*slot - 1];
 	if (t->count == t->limit) {
 		top_fold(t, t->limit - t->limit / FOLD_PART);
-		slot = slot_find(t, engine, hash);
+		slot = slot_find(t, engine, hash, nested);
 	}
 	e = &t->entry[t->count];
-	*e = (struct top_entry){ .engine = engine, .hash = hash };
+	*e = (struct top_entry){ .engine = engine, .hash = hash, .nested = nested };
 	e->fingerprint = fingerprint_copy(fingerprint);
 	if (!e->fingerprint || buckets_grow(&e->histogram)) {
 		entry_free(e);
@@ -416,9 +418,12 @@ static struct top_entry *top_entry(struct top *t, const char *engine, uint64_t h
 
 int top_add(struct top *top, const struct top_call *call)
 {
-	struct top_entry *e = top_entry(top, call->engine, call->hash, call->fingerprint);
+	struct top_entry *e = top_entry(top, call->engine, call->hash, call->nested,
+					call->fingerprint);
 	unsigned int bucket = bucket_of(call->duration_ns);
 
+	if (!e && call->nested)
+		return -ENOMEM;
 	if (!e) {
 		entry_count(&top->other, call);
 		buckets_add(&top->other.histogram, bucket, 1);
@@ -432,7 +437,7 @@ int top_add(struct top *top, const struct top_call *call)
 
 const struct top_entry *top_find(const struct top *top, const char *engine, uint64_t hash)
 {
-	uint32_t slot = *slot_find(top, engine, hash);
+	uint32_t slot = *slot_find(top, engine, hash, false);
 
 	return slot ? &top->entry[slot - 1] : NULL;
 }
@@ -443,14 +448,16 @@ int top_merge(struct top *to, const struct top *from)
 
 	for (size_t i = 0; i < from->count; i++) {
 		const struct top_entry *one = &from->entry[i];
-		struct top_entry *e = top_entry(to, one->engine, one->hash, one->fingerprint);
+		struct top_entry *e = top_entry(to, one->engine, one->hash, one->nested,
+						one->fingerprint);
 
 		err = e ? err : -ENOMEM;
 		if (e && (!e->sample || one->max_ns > e->max_ns))
 			entry_sample(e, &(struct top_call){ .text = one->sample,
 							    .text_len = one->sample_len,
 							    .text_cut = one->sample_cut });
-		entry_merge(e ? e : &to->other, one);
+		if (e || !one->nested)
+			entry_merge(e ? e : &to->other, one);
 	}
 	if (from->other.calls)
 		entry_merge(&to->other, &from->other);

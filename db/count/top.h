@@ -8,7 +8,7 @@
  * Statements aggregated by fingerprint, in bounded memory: when the table is full, the quarter of
  * its entries with the least total time is folded into one entry, "other". A fingerprint that
  * comes again afterwards is counted from 0 again; the sum over all entries
- * is always exact.
+ * is always exact. Those of statements in routines are in no sum, and dropped.
  */
 #ifndef DB_COUNT_TOP_H
 #define DB_COUNT_TOP_H
@@ -46,6 +46,7 @@ struct top_why {
 struct top_entry {
 	const char *engine;	/* name in struct engine, static; NULL: "other" */
 	uint64_t hash;
+	bool nested;		/* in routines: their time is part of that of others */
 	uint64_t calls, errors, rows;
 	uint64_t total_ns, min_ns, max_ns;
 	uint64_t seen_ns;	/* last call, by the caller's clock */
@@ -62,14 +63,14 @@ struct top_entry {
 /* A statement to count. All is copied but ->engine. */
 struct top_call {
 	const char *engine;
-	uint64_t hash;			/* of the fingerprint; with ->engine the key */
+	uint64_t hash;			/* of the fingerprint; with ->engine and ->nested the key */
 	const char *fingerprint;	/* NUL-terminated; that of the first call is kept */
 	const char *database;		/* NUL-terminated; NULL: unknown */
 	const char *text;		/* any bytes; NULL: could not be read */
 	size_t text_len;
 	bool text_cut;
 	uint64_t duration_ns, rows, seen_ns;
-	bool failed;
+	bool failed, nested;
 	const struct event_breakdown *why;	/* NULL: unknown */
 };
 
@@ -95,7 +96,7 @@ struct top *top_new(size_t entries);
  */
 int top_add(struct top *top, const struct top_call *call);
 
-/* Return the entry of that key, valid until @top changes; NULL: there is none. */
+/* Return the entry of that key, not nested, valid until @top changes; NULL: there is none. */
 const struct top_entry *top_find(const struct top *top, const char *engine, uint64_t hash);
 
 /*

@@ -629,7 +629,8 @@ static int bind_step(struct bind *bind, size_t *row)
 		bind_lacks(bind, probe, *row - first, err);
 	bind->usdt |= !err && !used->function;
 	bind->has |= err ? 0 : used->has;
-	bind->wants |= probe->asked ? 0 : probe->has;
+	if (!probe->asked || probe->asked & bind->config.asked)
+		bind->wants |= probe->has;
 	return optional ? 0 : err;
 }
 

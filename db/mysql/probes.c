@@ -15,6 +15,7 @@
 #include "db/mysql/object.h"
 #include "db/mysql/ps.h"
 #include "db/mysql/stage.h"
+#include "host/arch.h"
 
 #define COM_QUERY	0x03
 #define COMMAND(number)	(1ULL << ((number) & 63))
@@ -129,6 +130,7 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_examined", .spec = "8@{=_ZN3THD22inc_examined_row_countEy}(%{owner})" },
 	{ .name = "arg_examined",
 	  .spec = "8@{_ZN3THD28ps_report_examined_row_countEv}(%{owner})" },
+	{ .name = "arg_sums", .only_with = "_Z16thd_query_unsafeP3THD", .fallback = 1 },
 	/* THD::utime_after_lock, which includes waits for rows; before it is start_utime. */
 	{ .name = "arg_locked", .spec = "8@&{=thd_storage_lock_wait}(%{owner})" },
 	/* MySQL's own sum, which it writes to the slow log. */
@@ -159,6 +161,7 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_tables", .spec = "8@%arg1", .fallback = 1 },
 	{ .name = "arg_database", .spec = "8@{thd_current_db}(%{owner})" },
 	{ .name = "arg_database", .spec = "8@{" DB "}(%{owner})" },
+	{ .name = "arg_stack", .spec = "8@" HOST_STACK_REGISTER, .fallback = -1 },
 	{ .name = NULL },
 };
 
@@ -265,7 +268,23 @@ static const struct engine_arg parsed_args[] = {
 	  .optional = true, .args = ended_args, .backend = BACKEND_APPLIER, \
 	  .has = TARGET_ENDS_ROW_CHANGES }
 
+/*
+ * sp_instr_stmt::execute(THD *, uint *), which executes a statement of a procedure, a function, a
+ * trigger or an event: it replaces the session's text and, whatever the outcome, restores it. In
+ * MariaDB it also adds what the statement did to that of its caller.
+ */
+#define NESTED(which, program_name, symbol, ...) \
+	{ .step = which, .program = program_name, \
+	  .function = "_ZN13sp_instr_stmt7executeEP3THDPj", .calls = symbol, .optional = true, \
+	  .asked = ENGINE_NESTED, .args = ended_args, __VA_ARGS__ }
+#define NESTED_END(symbol) \
+	NESTED("nested end", "nested_end", symbol, .has = TARGET_ENDS_NESTED)
+
 static const struct engine_probe mysql_probes[] = {
+	NESTED_END("_ZN3THD20add_slow_query_stateEP19Sub_statement_state"),
+	NESTED_END("_ZN3THD9set_queryE17MYSQL_LEX_CSTRING"),
+	NESTED("nested", "nested_start", "_Z11alloc_queryP3THDPKcm",
+	       .has = TARGET_HAS_NESTED, .needs = TARGET_ENDS_NESTED),
 	ROWS_END("_ZN14rpl_group_info25slave_close_thread_tablesEP3THD"),
 	ROWS_END("_ZN14Relay_log_info25slave_close_thread_tablesEP3THD"),
 	EVENT_CALLS("event end", "event_end", "_ZN3THD13end_statementEv",

@@ -45,6 +45,7 @@ const struct member statement_members[] = {
 	{ ROW("duration_error_ns", NUMBER), S(s.duration_error_ns) },
 	{ ROW("query_of", TEXT), S(s.of), KNOWN(s.of_len) },
 	{ ROW("query_of_cut", FLAG), S(s.of_cut) },
+	{ ROW("level", NUMBER), S(s.level) },
 	{ .name = NULL }
 };
 

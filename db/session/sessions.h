@@ -42,6 +42,7 @@ struct sessions {
 	uint32_t text_bytes;		/* maximum length of the text .. */
 	uint32_t text_most;		/* .. and of both, if there are two */
 	uint32_t transaction_at;	/* offset of the transaction in an element; 0: none */
+	uint32_t nested_at;		/* the same of what runs in routines */
 	bool both;			/* transactions and statements are wanted */
 	uint32_t max;			/* sessions without a slot at once */
 	bool no_memory;			/* PIDs are not the kernel's: do not read server memory */

@@ -78,7 +78,7 @@ def test_commands(server, tool, tmp_path, release):
 
 
 LOADED = ["slow --why --use --phases", "slow --prepares --db x --app x", "stat --by db", "stat --by user --wait lock", "top --why --use",
-          "transactions", "locks", "record recording", *LARGEST]
+          "transactions", "locks", "record recording", "record nested --nested --why", *LARGEST]
 SERVERS = {"postgres": lambda: os.path.join(server_bindir(), "postgres"), "mysql": lambda: mariadb.SERVER}
 
 

@@ -49,7 +49,7 @@ def verified(traced):
 
 COMMANDS = [
     ("slow", "-m", "1000", "--why", "--use", "--phases"), ("record", "FILE"), ("record", "FILE", "--max-overhead", "1%"),
-    ("transactions", "1000"), ("locks", "-m", "1000"), ("top", "--why", "--openmetrics", "FILE"), ("stat", "--by", "user"),
+    ("record", "FILE", "--nested"), ("transactions", "1000"), ("locks", "-m", "1000"), ("top", "--why", "--openmetrics", "FILE"), ("stat", "--by", "user"),
     ("stat", "--by", "command"), ("stat", "--by", "command", "--wait", "cpu"), ("stat", "--by", "command", "--wait", "pread64"),
 ]
 

@@ -168,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.identify = choice & 0x80, .sink = &t.sink,
 		} },
 		.sink = { .config = {
-			.statement = record_shown,
+			.statement = record_shown, .nested = true,
 			.filter.user = choice & 0x40 ? "app" : NULL,
 			.filter.application = choice & 0x08 ? "shop" : NULL,
 			.filter.container = choice & 0x20 ? "c0ffee" : NULL,

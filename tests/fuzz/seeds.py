@@ -228,6 +228,10 @@ def transaction(source, text, flags, who):
     return head + who + statement(source, text)
 
 
+def nested(source, text, level, caller, length):
+    return struct.pack("<IIII", 10, source, level, length) + caller.ljust(256, b"\0") + statement(source, text, 0x1002)
+
+
 def record(data, head=0):
     return struct.pack("<II", len(data) | head, 0) + data + b"\0" * (-len(data) % 8)
 
@@ -242,7 +246,8 @@ def record_seeds():
     records = [statement(0, b"select 1"), who, name, statement(0, b"select 2", 1 << 24), name, statement(1, b"update t set a = 'x\xff' where b", 6),
                statement(2, b"", 9), session(3), session(4) + b"postgres".ljust(16, b"\0"),
                statement(0, b"select \xe2\x80\xae", 0x40), transaction(0, b"commit", 0x41, b"\0" * len(who)),
-               transaction(1, b"insert \xff", 0x86, who)]
+               transaction(1, b"insert \xff", 0x86, who), nested(1, b"select 4", 1, b"call p()", 8),
+               nested(1, b"", 0, b"", 0), nested(0, b"select \xff", 2 ** 31, b"call \xff", 2 ** 32 - 1)]
     # Sessions that were added by user space: the user of their processes is read.
     records += [statement(source, b"select 3", 0x4200, pid=pid) for source, pid in ((0, 7), (2, 9), (4, 6))]
     found = {}

@@ -534,6 +534,34 @@ static void found(void)
 	top_free(t);
 }
 
+/* Statements in routines have entries of their own, and are in no sum. */
+static void in_routines(void)
+{
+	struct top *t = top_new(4), *to = top_new(4);
+	struct top_call call = { .engine = "mysql", .fingerprint = "select ?", .duration_ns = 5 };
+	const struct top_entry *const *entry;
+	uint64_t folded;
+	size_t count;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		call.nested = i;
+		CHECK(!top_add(t, &call));
+		CHECK(!top_add(t, &call));
+	}
+	entry = top_sort(t, TOP_TOTAL, &count);
+	CHECK(count == 2 && entry[0]->nested != entry[1]->nested);
+	CHECK(entry[0]->calls == 2 && entry[1]->calls == 2);
+	CHECK(!top_find(t, "mysql", 0)->nested);
+	CHECK(!top_merge(to, t));
+	top_sort(to, TOP_TOTAL, &count);
+	CHECK(count == 2);
+	top_fold(to, 0);
+	CHECK(top_other(to, &folded)->calls == 2 && top_other(to, NULL)->total_ns == 10);
+	CHECK(folded == 2, "%" PRIu64, folded);
+	top_free(t);
+	top_free(to);
+}
+
 int main(void)
 {
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);	/* resident memory is counted by pages */
@@ -551,5 +579,6 @@ int main(void)
 	RUN_LONG(a_million);
 	RUN(the_most_memory);
 	RUN(found);
+	RUN(in_routines);
 	return check_done();
 }
