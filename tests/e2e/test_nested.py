@@ -24,6 +24,7 @@ from statements import only, stopped
 from tool import BUILD, Announced, Tool, run
 
 KINDS = {"MariaDB 10.11": Maria, "MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
+MARIADB = [name for name in KINDS if name != "MySQL 9"]	# whose log has statements in routines, and which has a query cache
 LEVELS = 8	# that are followed
 PERFORMANCE_SCHEMA = {"performance_schema": "ON", "performance_schema_events_statements_history_long_size": "20000",
                       "performance_schema_consumer_events_statements_current": "ON",
@@ -158,10 +159,9 @@ def test_statements(server, tool):
     assert rows == {(text, *numbers) for text, numbers in known.items()}, rows
 
 
-def test_slow_log(kind, server, tool):
+@pytest.mark.parametrize("kind", MARIADB, indirect=True)
+def test_slow_log(server, tool):
     """Texts, rows and ends are those of MariaDB's slow log, which has what succeeded in procedures."""
-    if kind is Mysql9:
-        pytest.skip("its slow log has no statements in routines")
     server.rest()
     before = server.log_size()
     traced = tool("-p", server.pid, "-m", "0", "--json", "--nested")
@@ -278,10 +278,9 @@ def test_killed(server, tool):
     assert Counter(killed) >= Counter({(2, "error"): 1, (1, "error"): 1, (0, "error"): 1}) and len(killed) == 6, killed
 
 
+@pytest.mark.parametrize("kind", MARIADB, indirect=True)
 def test_query_cache(kind, tool):
     """What MariaDB's query cache answers has no end: it is not shown, and those that follow keep their level."""
-    if kind is Mysql9:
-        pytest.skip("it has no query cache")
     with kind(query_cache_type="ON", query_cache_size="1M").init() as server:
         server.start()
         server.query("create database app", "create table app.t (i int) engine=innodb", "insert into app.t values (1)",
