@@ -347,9 +347,11 @@ struct object_places {
 	struct object_name user, host, address;
 	/*
 	 * Of the pointer to what has the client's attributes; unless -1, of another pointer in
-	 * that; and of their address.
+	 * that, if a bit of attributes_if is set in the word at its beginning; and of their
+	 * address.
 	 */
 	__s64 attributes_of, attributes_by, attributes;
+	__u64 attributes_if;
 };
 
 /* Map "threads_of_objects": thread ID % THREADS_OF_OBJECTS → key of the session it works for. */

@@ -13,6 +13,7 @@
 #define STATE_NONE	0	/* DA_EMPTY, in enum_diagnostics_status, and .. */
 #define STATE_OK	1	/* .. DA_OK */
 #define NO_INDEX_USED	0x20	/* SERVER_QUERY_NO_INDEX_USED, which belongs to the protocol */
+#define ATTRIBUTED	2	/* STATE_FLAG_THREAD of MariaDB's Performance Schema */
 #define TMP_TABLE_USED	0x200	/* QPLAN_TMP_TABLE of MariaDB, as in log_slow_filter from 10.3 on */
 
 ARGUMENT(text);		/* pointer to the statement's text, not terminated .. */
@@ -39,6 +40,7 @@ ARGUMENT(resumed);	/* state of an asynchronous command */
 ARGUMENT(connection);	/* connection ID */
 ARGUMENT(commit_failed);	/* what the function that commits returns */
 ARGUMENT(attributes);	/* addresses of the client's attributes and their length; 0: none */
+ARGUMENT(attributed);	/* flags of these; ATTRIBUTED: they are the session's */
 ARGUMENT(wait);		/* enum _thd_wait_type_e */
 ARGUMENT(task);		/* address of a tpool::task */
 
@@ -126,10 +128,22 @@ static __attribute__((noinline)) long mysql_send_program(void *ctx, struct sessi
 	return event.name[0] ? output_application(ctx, session, &event) : 0;
 }
 
+/*
+ * Return arg_attributes if they are those of the current session, else 0. Without a branch: the
+ * verifier would follow both ways to the end of the list.
+ */
+INLINE __u64 mysql_attributes(void *ctx)
+{
+	__u64 pair = arg_attributes(ctx), own = (__u32)arg_attributed(ctx) / ATTRIBUTED & 1;
+
+	__asm__ volatile("" : "+r"(own));
+	return pair & -own;
+}
+
 /* Send who @session is. Return not 0 if that is lost. */
 INLINE long mysql_send_who(void *ctx, struct session *session, __u64 id)
 {
-	__u64 pair = arg_attributes(ctx);
+	__u64 pair = mysql_attributes(ctx);
 
 	return send_identity(ctx, id) || (pair && mysql_send_program(ctx, session, pair));
 }
@@ -362,7 +376,7 @@ static __attribute__((noinline)) void mysql_transaction(void *ctx, struct sessio
 	    (open && !chained ? !t->who.session.head.type :
 				elapsed(t->s.start_ns, now) >= VALUE(transaction_ns))) {
 		identity_read(ctx, (__u64)session->s.pid << 32 | session->s.tid, &t->who);
-		pair = arg_attributes(ctx);
+		pair = mysql_attributes(ctx);
 		if (pair)
 			mysql_program(pair, t->application);
 	}

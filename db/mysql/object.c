@@ -54,11 +54,13 @@ static void find_attributes(const struct elf *elf, struct object_places *places)
 	struct elf_symbol symbol;
 
 	places->attributes_of = places->attributes_by = places->attributes = -1;
+	places->attributes_if = 0;
 	if (elf_symbol_value(elf, "server_threads")) {
 		if (accessor_read_given(elf, MARIADB_STATEMENT, &accessor))
 			return;
 		places->attributes_of = accessor.offset;
 		places->attributes_by = MARIADB_PSI;
+		places->attributes_if = (uint64_t)MARIADB_HAS_PSI << 8 * MARIADB_FLAGS;
 		places->attributes = elf_symbol_find(elf, MARIADB_FROM_11_5, &symbol) ?
 				     MARIADB_ATTRIBUTES_OLD : MARIADB_ATTRIBUTES;
 		return;

@@ -86,6 +86,9 @@ static const char *const mysql_dispatchers[] = {
 #define MARIADB_PLACE(offset, psi) \
 	"8@&" NUMBER(offset) "(" NUMBER(psi) "({<" MARIADB_STATEMENT "}(%{owner})))"
 
+/* A number of four bytes in the state of a statement, at @offset. */
+#define MARIADB_STATE(offset)	"4@" NUMBER(offset) "({<" MARIADB_STATEMENT "}(%{owner}))"
+
 /* Setters of the Diagnostics_area, which has the outcome sent to the client: affected rows, .. */
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
 /* .. and error number. */
@@ -156,6 +159,9 @@ static const struct engine_arg ended_args[] = {
 	  .spec = MARIADB_PLACE(MARIADB_ATTRIBUTES_OLD, MARIADB_PSI) },
 	{ .name = "arg_attributes",
 	  .spec = "8@&{<" MYSQL_ATTRIBUTES "}({" MYSQL_PSI "}(%{owner}))" },
+	{ .name = "arg_attributed", .only_with = "server_threads",
+	  .spec = MARIADB_STATE(MARIADB_FLAGS) },
+	{ .name = "arg_attributed", .fallback = MARIADB_HAS_PSI },
 	/* At the call of open_and_lock_tables() */
 	{ .name = "arg_tables", .only_with = OPENS_MARIADB, .spec = "8@%arg2", .fallback = 1 },
 	{ .name = "arg_tables", .spec = "8@%arg1", .fallback = 1 },

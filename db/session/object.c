@@ -72,25 +72,36 @@ void object_program(const void *list, size_t len, char *to, size_t size)
 	utf8_trim(to, size);
 }
 
+/* Read the address of the client's attributes, and their length. Return false: there are none. */
+static bool read_pair(const struct process_memory *memory, const struct object_places *places,
+		      uint64_t object, uint64_t pair[2])
+{
+	uint64_t at, flags;
+
+	if (places->attributes_of < 0 || places->attributes < 0 ||
+	    !read_words(memory, object + (uint64_t)places->attributes_of, &at, 1) ||
+	    (places->attributes_by >= 0 &&
+	     (!read_words(memory, at, &flags, 1) || !(flags & places->attributes_if) ||
+	      !read_words(memory, at + (uint64_t)places->attributes_by, &at, 1))))
+		return false;
+	return read_words(memory, at + (uint64_t)places->attributes, pair, 2);
+}
+
 /* Read the name of the client's program to the @size bytes at @to; "" if it is unknown. */
 static void read_program(const struct process_memory *memory, const struct object_places *places,
 			 uint64_t object, char *to, size_t size)
 {
 	char list[ATTRIBUTES_BYTES + ATTRIBUTE_HEAD];
-	uint64_t at, words[2];
+	uint64_t pair[2];
 	size_t len;
 
 	*to = '\0';
-	if (places->attributes_of < 0 || places->attributes < 0 ||
-	    !read_words(memory, object + (uint64_t)places->attributes_of, &at, 1) ||
-	    (places->attributes_by >= 0 &&
-	     !read_words(memory, at + (uint64_t)places->attributes_by, &at, 1)) ||
-	    !read_words(memory, at + (uint64_t)places->attributes, words, 2))
+	if (!read_pair(memory, places, object, pair))
 		return;
 	/* The number of their character set follows. */
-	len = (uint32_t)words[1] < ATTRIBUTES_BYTES ? (uint32_t)words[1] : ATTRIBUTES_BYTES;
+	len = (uint32_t)pair[1] < ATTRIBUTES_BYTES ? (uint32_t)pair[1] : ATTRIBUTES_BYTES;
 	memset(list + len, 0, ATTRIBUTE_HEAD);
-	if (process_memory_get(memory, words[0], list, len))
+	if (process_memory_get(memory, pair[0], list, len))
 		object_program(list, len, to, size);
 }
 

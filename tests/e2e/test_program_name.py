@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The application of a session: program_name. The judge is the server's performance_schema.session_connect_attrs."""
 
+import json
 import threading
 
 import pytest
 
 from cluster import wait_for
 from mariadb import Maria
-from mariadb_client import ServerError, with_length
+from mariadb_client import QUERY, ServerError, with_length
 from releases import Maria11, Mysql9
 from requirements import need_maria, need_root
 from statements import stopped
 from tool import Announced, Locks, Tool, run
 
 CLIENTS = 32
+ROUNDS = 12	# of clients: the Performance Schema has 256 places for threads at first
 OWN = ("select attr_value from performance_schema.session_connect_attrs where processlist_id = connection_id() "
        "and attr_name = 'program_name'")
 COMMON = {"_client_name": "libmysql", "_pid": "4711", "_os": "Linux", "_platform": "x86_64"}
@@ -145,6 +147,48 @@ def test_running_and_open(server, tool):
     assert [application(one) for one in running] == ["waits"], slow.said()
     found = {application(one) for one in transactions.objects() if one["type"] == "open"}
     assert found == {"holds", "waits"}, transactions.said()
+
+
+def test_not_instrumented(server, tool):
+    """MariaDB then leaves in a session's memory what an earlier one had there, and gives that to the next ones in turn."""
+    consumer = "update performance_schema.setup_consumers set enabled = '{}' where name = 'thread_instrumentation'"
+    waiting = f"select count(*) = {CLIENTS} from information_schema.processlist where state = 'User lock'"
+    own = {}
+
+    def come_and_go(tag):
+        """Return what ps shows meanwhile."""
+        with server.connect() as holder:
+            them = [server.connect(attributes={**COMMON, NAME: f"{tag} {n}"}) for n in range(CLIENTS)]
+            own.update((one.id, f"{tag} {n}") for n, one in enumerate(them))
+            holder.query("select get_lock('held', 600)")
+            for one in them:
+                one.query("begin; select 'own'; commit")
+                one.send(QUERY, b"select get_lock('held', 600)")
+            wait_for(lambda: holder.rows(waiting) == [(b"1",)], what="the waits")
+            shown = run("ps", "-p", str(server.pid), "--json").stdout.splitlines()
+        for one in them:
+            one.drop()
+        wait_for(lambda: not set(server.clients()) & set(own), what="their end")
+        return [json.loads(line) for line in shown]
+
+    def check(shown, least):
+        known = [one for one in shown if one.get("connection_id") in own]
+        wrong = [one for one in known if application(one) != (own[one["connection_id"]] if isinstance(server, Mysql9) else None)]
+        assert len(known) >= least and not wrong, wrong
+
+    come_and_go("before")
+    server.query(consumer.format("NO"))
+    try:
+        traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+        transactions = tool("transactions", "-p", server.pid, "-m", "0", "--json")
+        shown = [one for n in range(ROUNDS) for one in come_and_go(f"round {n}")]
+        stopped(traced)
+        stopped(transactions)
+    finally:
+        server.query(consumer.format("YES"))
+    check(traced.statements, ROUNDS * CLIENTS * 4)
+    check([one for one in transactions.objects() if one["type"] == "transaction"], ROUNDS * CLIENTS * 2)
+    check(shown, ROUNDS * CLIENTS)
 
 
 def test_recorded(server, tool, tmp_path):
