@@ -447,7 +447,8 @@ PROGRAM(command_end)
 	int wants_text;
 
 	session = session_get(ctx, SESSION_JOINED);
-	if (!session || !(session->s.flags & SESSION_OPEN))
+	if (!session || !(session->s.flags & SESSION_OPEN) ||
+	    (VALUE(backend) && session->backend != VALUE(backend)))
 		return 0;
 	s = &session->s;
 	/* No statement of the packet is left: MariaDB's COM_MULTI, whose parts have ended. */
