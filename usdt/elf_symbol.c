@@ -337,10 +337,11 @@ void elf_symbol_extend(const struct elf *elf, struct elf_symbol *symbol)
 	struct elf_symbol other;
 	uint64_t size = UINT64_MAX;
 
-	if (elf_symbols(elf, SHT_DYNSYM, &iter))
+	if (elf_symbol_find_dynamic(elf, symbol->name, &other) ||
+	    elf_symbols(elf, SHT_DYNSYM, &iter))
 		return;
 	while (elf_symbol_next(&iter, &other))
-		if (other.shndx != SHN_UNDEF && other.value > symbol->value &&
+		if (other.shndx == symbol->shndx && other.value > symbol->value &&
 		    other.value - symbol->value < size)
 			size = other.value - symbol->value;
 	if (size != UINT64_MAX)

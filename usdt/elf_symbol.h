@@ -66,8 +66,8 @@ bool elf_symbol_has_functions(const struct elf *elf);
 int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
 /*
- * Extend @symbol, a function, up to the next symbol of .dynsym: by what is behind it of the same
- * source file without being exported.
+ * Extend @symbol, a function of .dynsym, up to the next symbol there of its section: by what is
+ * behind it of the same source file without being exported. Others remain as they are.
  */
 void elf_symbol_extend(const struct elf *elf, struct elf_symbol *symbol);
 

@@ -655,9 +655,17 @@ static void check_finds(const struct image *im, const char *what)
 		elf_symbol_extend(&elf, &symbol);
 		/* Nothing is behind the last one: "hidden" is not in .dynsym. */
 		CHECK(symbol.size == (i == NEXPORTED - 1 ? 1 : 4), "%s: %s", what, exported[i]);
+		symbol.size = 1;
+		symbol.shndx++;
+		elf_symbol_extend(&elf, &symbol);
+		CHECK(symbol.size == 1, "%s: %s: others are of another section", what, exported[i]);
 	}
 	CHECK(!elf_symbol_find(&elf, "hidden", &symbol), "%s", what);
 	CHECK(symbol.value == text_addr(im) + 32 && symbol.bind == STB_LOCAL, "%s", what);
+	/* Before those of .dynsym, of which it is none. */
+	symbol.value = text_addr(im) - 1;
+	elf_symbol_extend(&elf, &symbol);
+	CHECK(symbol.size == 8, "%s: %#" PRIx64, what, symbol.size);
 	CHECK(elf_symbol_find(&elf, "malloc", &symbol) == -ENOENT, "%s", what);
 	CHECK(elf_symbol_find(&elf, "absent", &symbol) == -ENOENT, "%s", what);
 	CHECK(elf_symbol_find(&elf, "alph", &symbol) == -ENOENT, "%s", what);
