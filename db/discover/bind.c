@@ -527,7 +527,8 @@ static int bind_function(struct bind *bind, const struct engine_probe *probe)
 		return -ENOENT;
 	if (!probe->calls)
 		return bind_address(bind, probe, site_function(elf, symbol.value));
-	if (probe->locals)
+	/* A walk over .dynsym, for nothing if there is no callee. */
+	if (probe->locals && bind_has_symbol(bind, probe->calls))
 		elf_symbol_extend(elf, &symbol);
 	n = site_calls(elf, &symbol, probe->calls, vaddrs, CALLS_MAX);
 	for (size_t i = 0; i < n; i++) {
