@@ -92,7 +92,7 @@ static void read_program(const struct process_memory *memory, const struct objec
 			 uint64_t object, char *to, size_t size)
 {
 	char list[ATTRIBUTES_BYTES + ATTRIBUTE_HEAD];
-	uint64_t pair[2];
+	uint64_t pair[2], after[2];
 	size_t len;
 
 	*to = '\0';
@@ -103,6 +103,10 @@ static void read_program(const struct process_memory *memory, const struct objec
 	memset(list + len, 0, ATTRIBUTE_HEAD);
 	if (process_memory_get(memory, pair[0], list, len))
 		object_program(list, len, to, size);
+	/* The list that it had then may be another one's. */
+	if (*to && (!read_pair(memory, places, object, after) ||
+		    memcmp(pair, after, sizeof(pair)) != 0))
+		*to = '\0';
 }
 
 uint64_t object_connection(const struct process_memory *memory, const struct object_places *places,
