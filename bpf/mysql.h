@@ -114,18 +114,26 @@ static __attribute__((noinline)) void mysql_program(__u64 pair, char name[64])
 					(const void *)value.at);
 }
 
-/* Send the name of the client's program, if it is in those at @pair. Return not 0 if it is lost. */
-static __attribute__((noinline)) long mysql_send_program(void *ctx, struct session *session,
+/*
+ * Send the name of the client's program, if it is in those at @pair: none, if its identity is all
+ * that has been sent. Return not 0 if it is lost.
+ */
+static __attribute__((noinline)) long mysql_send_program(void *ctx, const struct session *session,
 							 __u64 pair)
 {
-	struct event_statement *s = &session->s;
+	const struct event_statement *s = &session->s;
 	struct event_application event = {
 		.session = event_session(EVENT_APPLICATION, s->target_id,
 					 (__u64)s->pid << 32 | s->tid),
 	};
 
 	mysql_program(pair, event.name);
-	return event.name[0] ? output_application(ctx, session, &event) : 0;
+	if (!event.name[0])
+		return 0;
+	if (output(ctx, &event, sizeof(event)))
+		return -1;
+	wake(ctx);
+	return 0;
 }
 
 /*

@@ -171,18 +171,6 @@ INLINE void send_first_identity(void *ctx, __u64 id)
 		lost_in(VALUE(target_id), LOST_WHO);
 }
 
-/* Send the name of @session's application. Return 0, or not 0 if it is lost. */
-INLINE long output_application(void *ctx, struct session *session, struct event_application *event)
-{
-	session->s.flags &= ~SESSION_UNNAMED;
-	if (output(ctx, event, sizeof(*event))) {
-		session->s.flags |= SESSION_UNNAMED;
-		return -1;
-	}
-	wake(ctx);
-	return 0;
-}
-
 /* Send @name of @session's application. */
 static __attribute__((noinline)) void send_application(void *ctx, struct session *session,
 						       const char *name)
@@ -198,8 +186,13 @@ static __attribute__((noinline)) void send_application(void *ctx, struct session
 		event.failed = !s->completed_ns;
 	}
 	bpf_probe_read_user_str(event.name, sizeof(event.name), name);
-	if (output_application(ctx, session, &event))
+	s->flags &= ~SESSION_UNNAMED;
+	if (output(ctx, &event, sizeof(event))) {
+		s->flags |= SESSION_UNNAMED;
 		lost_in(s->target_id, LOST_WHO);
+	} else {
+		wake(ctx);
+	}
 }
 
 /* Send the present name of @session's application. */
