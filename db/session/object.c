@@ -2,13 +2,10 @@
 #include "db/session/object.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "bpf/attribute.h"
-
-#define ATTRIBUTES_BYTES	4096	/* of a list that are read */
 
 void object_places_none(struct object_places *places)
 {
@@ -53,23 +50,9 @@ static void read_name(const struct process_memory *memory, uint64_t context,
 		read_string(memory, string[0], to, size);
 }
 
-/* A list of attributes: the address of the first byte is 0. */
-static long attribute_copy(const void *arg, void *to, __u64 from)
+static long attribute_read(const void *arg, void *to, __u64 from)
 {
-	const unsigned char *list = arg;
-
-	memcpy(to, list + from, ATTRIBUTE_HEAD);
-	return 0;
-}
-
-void object_program(const void *list, size_t len, char *to, size_t size)
-{
-	struct attribute value, all = { 0, len };
-
-	*to = '\0';
-	if (!attribute_program(attribute_copy, list, all, &value))
-		snprintf(to, size, "%.*s", (int)value.length, (const char *)list + value.at);
-	utf8_trim(to, size);
+	return process_memory_get(arg, from, to, ATTRIBUTE_HEAD) ? 0 : -1;
 }
 
 /* Read the address of the client's attributes, and their length. Return false: there are none. */
@@ -91,18 +74,20 @@ static bool read_pair(const struct process_memory *memory, const struct object_p
 static void read_program(const struct process_memory *memory, const struct object_places *places,
 			 uint64_t object, char *to, size_t size)
 {
-	char list[ATTRIBUTES_BYTES + ATTRIBUTE_HEAD];
+	struct attribute list, value;
 	uint64_t pair[2], after[2];
-	size_t len;
+	ssize_t n = 0;
 
 	*to = '\0';
 	if (!read_pair(memory, places, object, pair))
 		return;
 	/* The number of their character set follows. */
-	len = (uint32_t)pair[1] < ATTRIBUTES_BYTES ? (uint32_t)pair[1] : ATTRIBUTES_BYTES;
-	memset(list + len, 0, ATTRIBUTE_HEAD);
-	if (process_memory_get(memory, pair[0], list, len))
-		object_program(list, len, to, size);
+	list = (struct attribute){ pair[0], (uint32_t)pair[1] };
+	if (!attribute_program(attribute_read, memory, list, &value))
+		n = process_memory_read(memory, value.at, to,
+					value.length < size ? value.length : size - 1);
+	to[n > 0 ? n : 0] = '\0';
+	utf8_trim(to, size);
 	/* The list that it had then may be another one's. */
 	if (*to && (!read_pair(memory, places, object, after) ||
 		    memcmp(pair, after, sizeof(pair)) != 0))

@@ -37,12 +37,6 @@ uint64_t object_context(const struct process_memory *memory, const struct object
 void object_read_who(const struct process_memory *memory, const struct object_places *places,
 		     uint64_t object, int64_t *own, struct who *who);
 
-/*
- * Copy the name of the client's program to the @size bytes at @to: cut, or "" if it is not in the
- * @len bytes of its attributes at @list, behind which ATTRIBUTE_HEAD bytes can be read.
- */
-void object_program(const void *list, size_t len, char *to, size_t size);
-
 /* The process whose memory is read, if it still runs this program. */
 struct object_owner {
 	uint32_t pid;

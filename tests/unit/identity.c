@@ -242,6 +242,13 @@ static void programs(void)
 	CHECK(strlen(program(list, 14 + 250)) == 61);
 	memcpy(list + 14 + 60, "\xe2\x82\xac", 3);
 	CHECK(strlen(program(list, 14 + 250)) == 63);
+	/* Behind so many others it is not looked for. */
+	for (size_t others = ATTRIBUTES_MAX - 1; others <= ATTRIBUTES_MAX; others++) {
+		memset(list, 0, sizeof(list));
+		memcpy(list + 2 * others, NAME "\x01z", 15);
+		CHECK(!strcmp(program(list, 2 * others + 15),
+			      others < ATTRIBUTES_MAX ? "z" : ""), "%zu", others);
+	}
 }
 
 /* Any bytes are read without a crash, and nothing behind them. */
@@ -253,7 +260,8 @@ static void hostile(void)
 	uint32_t seed = 1;
 
 	for (int round = 0; round < 20000; round++) {
-		char list[128], *copy, name[64];
+		char list[128], *copy;
+		const char *name;
 		size_t size = 0, len;
 
 		for (int i = 0; i < 8; i++) {
@@ -266,7 +274,7 @@ static void hostile(void)
 		copy = malloc(size + ATTRIBUTE_HEAD);
 		memcpy(copy, list, size);
 		memset(copy + size, 'Z', ATTRIBUTE_HEAD);
-		object_program(copy, size, name, sizeof(name));
+		name = program(copy, size);
 		CHECK(!strchr(name, 'Z'));
 		CHECK(!*name || memmem(copy, size, name, strlen(name)));
 		free(copy);
