@@ -110,15 +110,16 @@ def test_running_event(server, tool):
 
 
 def test_user_of_a_running_event(server, tool):
-    """As the process list has it: its definer or, in a procedure of another definer, that one. One of the events waits for a lock."""
-    server.query("create user other@'%'", "grant all on *.* to other@'%'", "create definer = other@'%' procedure app.nap() do sleep(3)")
+    """As the process list has it: its definer or, in a procedure of another definer, that one. All wait for locks."""
+    server.query("create user other@'%'", "grant all on *.* to other@'%'", "create definer = other@'%' procedure app.nap() do get_lock('held', 600)")
     traced = tool("-p", server.pid, "-m", "0", "--json")
     waits = tool("locks", "-p", server.pid, "-m", "0", "--json", kind=Announced)
     text = ("select id, user, host from information_schema.processlist where db = 'app' and "
-            "(state = 'User sleep' or state like 'Waiting for table%')")
+            "(state = 'User lock' or state like 'Waiting for table%')")
     with server.connect() as holder:
+        holder.query("select get_lock('held', 600)")
         holder.query("lock tables app.log write")
-        for name, body in ("own", "do sleep(3)"), ("called", "call app.nap()"), ("waits", "insert into app.log values (9, '')"):
+        for name, body in ("own", "do get_lock('held', 600)"), ("called", "call app.nap()"), ("waits", "insert into app.log values (9, '')"):
             server.query(f"create definer = planner@localhost event app.{name} on schedule at now() on completion preserve do {body}")
         wait_for(lambda: len(holder.rows(text)) == 3, what="the events")
         listed = {int(number): (user.decode(), host.decode()) for number, user, host in holder.rows(text)}

@@ -208,8 +208,14 @@ def test_absent(make, settings, tool):
     with make(**settings).init() as server:
         server.start()
         traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
-        with server.connect(attributes={**COMMON, NAME: "lost"}) as client:
-            client.query("select 1")
-            assert "lost" not in run("ps", "-p", str(server.pid), "--json").stdout
+        with server.connect() as holder, server.connect(attributes={**COMMON, NAME: "lost"}) as client:
+            holder.query("select get_lock('held', 600)")
+            client.send(QUERY, b"do get_lock('held', 600)")
+            wait_for(lambda: holder.rows("select state from information_schema.processlist where state = 'User lock'"), what="the wait")
+            shown = [json.loads(line) for line in run("ps", "-p", str(server.pid), "--json").stdout.splitlines()]
+            holder.query("do release_lock('held')")
+            client.results()
+        (one,) = [one for one in shown if one.get("connection_id") == client.id]
+        assert "get_lock" in one["query"] and "application" not in one, one
         stopped(traced)
         assert traced.statements and not any("application" in one for one in traced.statements), traced.said()
