@@ -7,6 +7,8 @@
 
 #include "usdt/arch.h"
 
+#define SYMBOL_SHOWN	80	/* bytes of a symbol; those of the tables are shorter */
+
 /* Copy @spec, with the names of @machine's registers in place of %arg0 and so on. */
 static void arg_place(uint16_t machine, char *to, size_t size, const char *spec, size_t len)
 {
@@ -27,6 +29,21 @@ static void arg_place(uint16_t machine, char *to, size_t size, const char *spec,
 	to[at < size ? at : size - 1] = '\0';
 }
 
+/* Return whether @symbol, of @len bytes, is one of @names, which are "A or B or C". */
+static bool names_have(const char *names, const char *symbol, size_t len)
+{
+	const char *end;
+
+	for (;; names = end + strlen(" or ")) {
+		end = strstr(names, " or ");
+		if (len == (end ? (size_t)(end - names) : strlen(names)) &&
+		    !memcmp(names, symbol, len))
+			return true;
+		if (!end)
+			return false;
+	}
+}
+
 /*
  * Add that the file lacks @symbol to the reason in @to. Rows for one argument are of several
  * products and releases: which of these the file is of, only a symbol that it has tells.
@@ -34,13 +51,14 @@ static void arg_place(uint16_t machine, char *to, size_t size, const char *spec,
 static void arg_lacks(struct target_arg *to, const char *symbol, size_t len)
 {
 	static const char lacks[] = "the file does not export ";
-	size_t at = strlen(to->absent);
+	size_t at = strlen(to->absent), room = sizeof(to->absent) - at;
 
+	len = len < SYMBOL_SHOWN ? len : SYMBOL_SHOWN;
 	if (!at)
-		snprintf(to->absent, sizeof(to->absent), "%s%.*s", lacks, (int)len, symbol);
-	else if (!strncmp(to->absent, lacks, strlen(lacks)) &&
-		 (at < len || memcmp(to->absent + at - len, symbol, len)))
-		snprintf(to->absent + at, sizeof(to->absent) - at, " or %.*s", (int)len, symbol);
+		snprintf(to->absent, room, "%s%.*s", lacks, (int)len, symbol);
+	else if (!strncmp(to->absent, lacks, strlen(lacks)) && strlen(" or ") + len < room &&
+		 !names_have(to->absent + strlen(lacks), symbol, len))
+		snprintf(to->absent + at, room, " or %.*s", (int)len, symbol);
 }
 
 /* Write why @arg could not be resolved; before it, other rows may not have been, either. */
