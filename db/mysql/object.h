@@ -21,8 +21,8 @@ struct object_places;
  * MariaDB has the PFS_thread in the PSI_statement_locker_state of a statement, to which this
  * function passes the number of rows. The state is of an earlier statement but for its flags while
  * the consumer thread_instrumentation is off: STATE_FLAG_THREAD in them tells. Where the PFS_thread
- * has the attributes, no function tells: from 11.5 on, and before. A list at a wrong place would
- * not be one with the name of a program.
+ * has the attributes, no function tells: from 11.5 on, and before, on x86-64. A list at a wrong
+ * place would not be one with the name of a program.
  */
 #define MARIADB_STATEMENT	"_ZN3THD18set_sent_row_countEy"
 #define MARIADB_FLAGS		4
