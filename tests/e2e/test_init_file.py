@@ -13,13 +13,9 @@ import threading
 import pytest
 
 from cluster import wait_for
-from mariadb import Maria
-from releases import Maria11, Mysql9
-from requirements import need_maria, need_root
+from products import kind	# the fixture
 from statements import only, stopped
 from tool import sessions
-
-KINDS = {"MariaDB 10.11": Maria, "MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
 
 # The last one fails, which the server writes to its own log; it executes no other one then.
 TEXTS = [
@@ -33,11 +29,9 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(params=KINDS, ids=list(KINDS))
-def server(request):
-    need_root()
-    need_maria()
-    with KINDS[request.param]().init() as one:
+@pytest.fixture
+def server(kind):
+    with kind().init() as one:
         yield one
 
 

@@ -16,14 +16,12 @@ from datetime import datetime
 import pytest
 
 from cluster import wait_for
-from mariadb import Maria
 from mariadb_client import ServerError
-from releases import Maria11, Mysql9
-from requirements import need_maria, need_root
+from products import KINDS, kind	# the fixture
+from releases import Mysql9
 from statements import only, stopped
 from tool import BUILD, Announced, Tool, run
 
-KINDS = {"MariaDB 10.11": Maria, "MariaDB 11.8": Maria11, "MySQL 9": Mysql9}
 MARIADB = [name for name in KINDS if name != "MySQL 9"]	# whose log has statements in routines, and which has a query cache
 LEVELS = 8	# that are followed
 PERFORMANCE_SCHEMA = {"performance_schema": "ON", "performance_schema_events_statements_history_long_size": "20000",
@@ -53,13 +51,6 @@ ROUTINES = (
 WORK = ("call outside(1)", "call fails()", "call handled()", "call prepares(5)", "call scans()", "call recurses(3)", "call recurses(12)",
         "insert into log(s) values ('a'), ('b')", "select f(2), f(3)", "select 1; call put(3); select 2", "call traps()")
 FAILS = {"call fails()": 1062}
-
-
-@pytest.fixture(scope="module", params=KINDS, ids=list(KINDS))
-def kind(request):
-    need_root()
-    need_maria()
-    return KINDS[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -285,13 +276,17 @@ def test_query_cache(kind, tool):
         server.start()
         server.query("create database app", "create table app.t (i int) engine=innodb", "insert into app.t values (1)",
                      "create procedure app.reads_it() begin select i from app.t; select i from app.t; select i from app.t; end",
-                     "create procedure app.both() begin call app.reads_it(); select i from app.t; select 2 from app.t where i + 0 > rand(); end")
+                     "create function app.one() returns int begin declare r int; select count(*) into r from app.t where i + 0 > rand(); "
+                     "return r; end",
+                     "create procedure app.both() begin declare v int; call app.reads_it(); select i from app.t; set v = app.one(); "
+                     "select 2 from app.t where i + 0 > rand(); end")
         traced = tool("-p", server.pid, "-m", "0", "--json", "--nested")
         server.query("call app.both()", "call app.both()", database="app")
         hits = int(server.query("show status like 'Qcache_hits'")[0].rows[0][1])
         stopped(traced)
     found = [(one.get("level", 0), one["query"]) for one in traced.statements if "app" in one["query"] and "show" not in one["query"]]
     first = [(2, "select i from app.t")] * 3 + [(1, "call app.reads_it()"), (1, "select i from app.t"),
+                                                (1, "select count(*) into r from app.t where i + 0 > rand()"),
                                                 (1, "select 2 from app.t where i + 0 > rand()"), (0, "call app.both()")]
     assert hits == 4 and found == first + [one for one in first if one[1] != "select i from app.t"], (hits, found)
 
@@ -363,4 +358,5 @@ def test_old_kernels(server, tool, tmp_path, release):
 
 
 def test_usage(tool):
-    assert "--nested" in run("--sample", "10ms", "--nested").stderr
+    done = run("--sample", "10ms", "--nested")
+    assert done.returncode == 2 and re.fullmatch(r"dbslower: --sample: cannot be combined with [^;]*--nested[^;]*; [^\n]+\n", done.stderr), done.stderr
