@@ -50,9 +50,32 @@ static void read_name(const struct process_memory *memory, uint64_t context,
 		read_string(memory, string[0], to, size);
 }
 
+/* Memory that is read in parts which are large enough for most lists of attributes. */
+struct window {
+	const struct process_memory *memory;
+	uint64_t from;
+	size_t size;			/* of ->bytes that are read */
+	char bytes[1024];
+};
+
+/* For attribute_program(). What cannot be read behind the first byte is 0. */
 static long attribute_read(const void *arg, void *to, __u64 from)
 {
-	return process_memory_get(arg, from, to, ATTRIBUTE_HEAD) ? 0 : -1;
+	struct window *window = *(struct window *const *)arg;
+	size_t at = from - window->from, n;
+
+	if (from < window->from || at + ATTRIBUTE_HEAD > window->size) {
+		ssize_t size = process_memory_read(window->memory, from, window->bytes,
+						   sizeof(window->bytes));
+
+		window->from = from;
+		window->size = size > 0 ? (size_t)size : 0;
+		at = 0;
+	}
+	n = window->size - at < ATTRIBUTE_HEAD ? window->size - at : ATTRIBUTE_HEAD;
+	memset(to, 0, ATTRIBUTE_HEAD);
+	memcpy(to, window->bytes + at, n);
+	return n ? 0 : -1;
 }
 
 /* Read the address of the client's attributes, and their length. Return false: there are none. */
@@ -74,6 +97,7 @@ static bool read_pair(const struct process_memory *memory, const struct object_p
 static void read_program(const struct process_memory *memory, const struct object_places *places,
 			 uint64_t object, char *to, size_t size)
 {
+	struct window window = { .memory = memory }, *const reader = &window;
 	struct attribute list, value;
 	uint64_t pair[2], after[2];
 	ssize_t n = 0;
@@ -83,7 +107,7 @@ static void read_program(const struct process_memory *memory, const struct objec
 		return;
 	/* The number of their character set follows. */
 	list = (struct attribute){ pair[0], (uint32_t)pair[1] };
-	if (!attribute_program(attribute_read, memory, list, &value))
+	if (!attribute_program(attribute_read, &reader, list, &value))
 		n = process_memory_read(memory, value.at, to,
 					value.length < size ? value.length : size - 1);
 	to[n > 0 ? n : 0] = '\0';
