@@ -337,7 +337,7 @@ void elf_symbol_extend(const struct elf *elf, struct elf_symbol *symbol)
 	struct elf_symbol other;
 	uint64_t size = UINT64_MAX;
 
-	if (elf_symbol_find_dynamic(elf, symbol->name, &other) ||
+	if (elf_symbol_find_dynamic(elf, symbol->name, &other) || other.value != symbol->value ||
 	    elf_symbols(elf, SHT_DYNSYM, &iter))
 		return;
 	while (elf_symbol_next(&iter, &other))
