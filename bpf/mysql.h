@@ -234,7 +234,7 @@ static __attribute__((noinline)) void mysql_rows(void *ctx, struct event_stateme
 
 INLINE void mysql_examined(void *ctx, struct event_statement *s, __u64 before)
 {
-	s->examined = arg_examined(ctx) - before;
+	s->examined = elapsed(before, arg_examined(ctx));
 	if (VALUE(examined_known))
 		s->flags |= STATEMENT_HAS_EXAMINED;
 }
@@ -618,15 +618,17 @@ PROGRAM(event_end)
 }
 
 /*
- * Return on how many levels of @n statements run that have called the function with @stack. Others
- * have ended unseen: the stack grows downwards.
+ * Return on how many levels of @n statements run that have called the function with @stack, while
+ * the session has @text. Others have ended unseen, as what the query cache answers does: the stack
+ * grows downwards, and a statement's caller has its text again.
  */
-INLINE __u64 nested_around(const struct nested *n, __u64 stack)
+INLINE __u64 nested_around(const struct nested *n, __u64 stack, __u64 text)
 {
 	__u64 depth = 0;
 
 	for (__u64 i = 0; i < NESTED_LEVELS; i++)
-		if (i < n->depth && n->levels[i].stack > stack)
+		if (i < n->depth && depth == i && n->levels[i].stack > stack &&
+		    n->levels[i].caller != text)
 			depth = i + 1;
 	return depth;
 }
@@ -656,18 +658,18 @@ INLINE struct session *nested_session(void *ctx)
 PROGRAM(nested_start)
 {
 	struct session *session = nested_session(ctx);
-	__u64 stack = arg_stack(ctx), depth;
+	__u64 stack = arg_stack(ctx), text = arg_text(ctx), depth;
 	struct nested *n;
 
 	if (!session)
 		return 0;
 	n = session_nested(session);
-	depth = nested_around(n, stack);
+	depth = nested_around(n, stack, text);
 	if (depth == NESTED_LEVELS)
 		return 0;
 	*nested_level(n, depth) = (struct nested_level){
 		.start_ns = bpf_ktime_get_ns(), .stack = stack,
-		.caller = arg_text(ctx), .caller_len = arg_length(ctx),
+		.caller = text, .caller_len = arg_length(ctx),
 		.rows = arg_sums(ctx) ? arg_rows(ctx) : 0,
 		.examined = arg_sums(ctx) ? arg_examined(ctx) : 0,
 	};
@@ -707,7 +709,7 @@ INLINE void nested_send(void *ctx, struct session *session, const struct nested_
 	text_copy(s, (const char *)arg_text(ctx), arg_length(ctx));
 	mysql_status(ctx, s);
 	if (VALUE(want_rows)) {
-		mysql_rows(ctx, s, arg_rows(ctx) - level->rows);
+		mysql_rows(ctx, s, elapsed(level->rows, arg_rows(ctx)));
 		mysql_examined(ctx, s, level->examined);
 	}
 	/* In a function or a trigger it has no outcome, and no number of rows changed. */
@@ -716,14 +718,12 @@ INLINE void nested_send(void *ctx, struct session *session, const struct nested_
 	event->head = (struct event_head){ .type = EVENT_NESTED, .owner = s->head.owner };
 	event->target_id = s->target_id;
 	event->caller_len = level->caller_len;
-	if (bpf_probe_read_user(event->caller, at_most(level->caller_len, CALLER_TEXT),
-				(const void *)level->caller))
+	if (VALUE(limited) && s->flags & STATEMENT_DROPPED)
+		s->text_len = event->caller_len = 0;
+	else if (bpf_probe_read_user(event->caller, at_most(level->caller_len, CALLER_TEXT),
+				     (const void *)level->caller))
 		event->caller_len = 0;
-	/* As in statement_end() */
-	if (session->tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
-		send(ctx, event, sizeof(*event) + at_most(s->text_len, VALUE(text_bytes)));
-	else
-		lost_in(VALUE(target_id), LOST_START_WITHOUT_END);
+	send(ctx, event, sizeof(*event) + at_most(s->text_len, VALUE(text_bytes)));
 }
 
 /*
@@ -741,7 +741,7 @@ PROGRAM(nested_end)
 	if (!session)
 		return 0;
 	n = session_nested(session);
-	depth = nested_around(n, arg_stack(ctx));
+	depth = nested_around(n, arg_stack(ctx), ~0ull);
 	level = nested_level(n, depth);
 	if (depth >= n->depth || level->stack != arg_stack(ctx))
 		return 0;
@@ -752,6 +752,11 @@ PROGRAM(nested_end)
 	count(COUNT_STATEMENTS);
 	if (elapsed(level->start_ns, now) < VALUE(threshold_ns))
 		return 0;
+	/* As in statement_end() */
+	if (session->tgid != (__u32)(id >> 32)) {
+		lost_in(VALUE(target_id), LOST_START_WITHOUT_END);
+		return 0;
+	}
 	session->s.tid = id_seen(id);
 	if (VALUE(want_sessions))
 		nested_send_client(ctx, session);

@@ -46,7 +46,8 @@ struct cmd_top {
 	struct top *groups;		/* to show; interactive: of the current interval */
 	struct top_ui *ui;		/* owned; NULL: not interactive */
 	struct counts counts;		/* at the end of the last interval, but the next two: */
-	uint64_t grouped, failed;	/* statements */
+	uint64_t grouped, failed;	/* statements, .. */
+	uint64_t nested;		/* .. and those in routines */
 	uint64_t interval_ns, next_ns;	/* 0: only at the end; CLOCK_MONOTONIC */
 	uint64_t target_ns;		/* to which time of a recording to move */
 	uint64_t since_ns;		/* ->groups have the statements since then */
@@ -154,6 +155,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 	top_add(top->groups, &call);
 	export_statement(&top->export, s, call.hash, call.fingerprint);
 	top->grouped += !s->level;
+	top->nested += !!s->level;
 	top->failed += s->failed && !s->level;
 	return true;
 }
@@ -226,7 +228,7 @@ static int cmd_top_rewind(struct cmd_top *top)
 	}
 	top_free(top->groups);
 	top->groups = groups;
-	top->grouped = top->failed = 0;
+	top->grouped = top->failed = top->nested = 0;
 	top->counts = (struct counts){ .ns = 0 };
 	top->loop.source->rewind(&top->loop);
 	top->since_ns = top->counts.ns = loop_now(&top->loop);
@@ -345,7 +347,7 @@ static void cmd_top_summary(struct loop *loop, struct summary *summary)
 	struct cmd_top *top = (struct cmd_top *)loop;
 
 	tracing_summary(loop, summary);
-	summary->printed = top->grouped;
+	summary->printed = top->grouped + top->nested;
 }
 
 /* Add the server to the head. Those that end later stay there. */

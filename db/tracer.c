@@ -251,6 +251,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	}
 	target = target_by_id(t->discover.targets, t->discover.ntargets, session->target_id);
 	if (!target && (session->head.type == EVENT_STATEMENT ||
+			session->head.type == EVENT_NESTED ||
 			session->head.type == EVENT_TRANSACTION)) {
 		owners_lost(t->rt.owners, session->head.owner, LOST_START_WITHOUT_END, 1);
 		return 0;
@@ -262,7 +263,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 			enrich_statement(&t->enrich, statement, NULL);
 		break;
 	case EVENT_NESTED:
-		if (target && size >= sizeof(*nested) &&
+		if (size >= sizeof(*nested) &&
 		    nested->s.target_id == session->target_id &&
 		    nested->s.text_len <= size - sizeof(*nested))
 			enrich_statement(&t->enrich, &nested->s, nested);

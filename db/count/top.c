@@ -380,15 +380,16 @@ void top_fold(struct top *top, size_t keep)
 
 		if (e->total_ns < bound || (e->total_ns == bound && at_bound)) {
 			at_bound -= e->total_ns == bound;
-			if (!e->nested)
+			if (!e->nested) {
 				entry_merge(&top->other, e);
+				top->folded++;
+			}
 			entry_free(e);
 			continue;
 		}
 		top->entry[kept++] = *e;
 		*slot_find(top, e->engine, e->hash, e->nested) = (uint32_t)kept;
 	}
-	top->folded += least;
 	top->count = kept;
 }
 
