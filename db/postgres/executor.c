@@ -133,7 +133,10 @@ struct search {
 	uint64_t top_portals;		/* TopPortalContext */
 };
 
-/* Read the @i-th block of @context, from @address on. Return the address of the next one, or 0. */
+/*
+ * Set *@end to the end of what is used of the block of @context at @address; 0: it is none. Return
+ * the address of the next one, or 0.
+ */
 static uint64_t block_next(const struct executor_memory *m, uint64_t context, uint64_t address,
 			   uint64_t *end)
 {

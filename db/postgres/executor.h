@@ -20,8 +20,8 @@
 
 #define EXECUTORS_MAX	32	/* statements of a backend; further ones are left out */
 #define EXECUTOR_BLOCKS	32	/* of a context that are copied .. */
-#define EXECUTOR_READS	200000	/* of a backend at most: they take 50 ms */
 #define EXECUTOR_BYTES	(1u << 20)	/* .. up to this size */
+#define EXECUTOR_READS	200000	/* of a backend at most: they take 50 ms */
 
 /* The memory of a backend, some of which is copied. */
 struct executor_memory {
@@ -55,7 +55,7 @@ struct executor {
 	bool ended;			/* .. and has no further row */
 };
 
-/* Return bytes of the member of the structure at @address; 0: it has none, or cannot be read. */
+/* Return the member of the structure at @address; 0: it has none, or cannot be read. */
 uint64_t executor_pointer(const struct executor_memory *m, uint64_t address,
 			  enum plan_value member);
 uint32_t executor_number(const struct executor_memory *m, uint64_t address,

@@ -15,12 +15,11 @@
 #include "base/base.h"
 #include "db/postgres/catalog.h"
 #include "db/postgres/executor.h"
+#include "host/clock.h"
 
 #define NODES_MAX	512		/* of a statement */
 #define SUBPLANS_MAX	256		/* the same, and of the elements of other lists */
-#define RANGE_TABLE_MAX	4096		/* elements of its range table */
-#define RANGES_MAX	512		/* elements of its range table that are named */
-#define SET_WORDS	64		/* of a Bitmapset */
+#define RANGES_MAX	4096		/* elements of its range table */
 #define NAME_BYTES	64		/* NAMEDATALEN */
 #define SCHEMAS_MAX	16
 #define CTE_SUBLINK	7		/* enum SubLinkType, 10 to 19; nodes/primnodes.h */
@@ -43,19 +42,19 @@ struct reading {
 	struct executor_memory m;
 	struct plan_writer *out;
 	const struct executor *executor;
-	uint64_t range_table[RANGE_TABLE_MAX];	/* RangeTblEntries */
-	uint32_t range_table_n;
+	uint64_t range_table[RANGES_MAX];	/* RangeTblEntries */
+	uint32_t nranges;
+	struct range {
+		uint64_t relation;	/* RelationData, or 0 */
+		uint32_t next;		/* number for the next one with the same name */
+		bool used;		/* by the plan */
+		char name[NAME_BYTES];
+	} range[RANGES_MAX];		/* of each */
 	char text[2][PLAN_TEXT_BYTES];	/* as it was read before, and after */
 	struct node node[NODES_MAX];
 	unsigned int n;
 	bool cut, bad;			/* there are more nodes; what was read is not a plan */
 	uint32_t printed[SUBPLANS_MAX / 32];	/* SubPlans, by their plan_id */
-	struct range {
-		uint32_t index;		/* in the range table */
-		uint64_t relation;	/* RelationData, or 0 */
-		char name[NAME_BYTES];
-	} range[RANGES_MAX];		/* that the plan uses */
-	unsigned int nranges;
 	struct schema {
 		uint32_t oid;
 		char name[LOCK_RELATION];
@@ -78,10 +77,14 @@ static double real(const struct reading *r, uint64_t address, enum plan_value me
 	return executor_real(&r->m, address, member);
 }
 
-/* Return the byte of a bool or char. */
-static unsigned int byte(const struct reading *r, uint64_t address, enum plan_value member)
+/* Return a bool or char; 0 as above. */
+static unsigned char byte(const struct reading *r, uint64_t address, enum plan_value member)
 {
-	return number(r, address, member) & 0xff;
+	uint16_t at = r->m.value[member];
+	unsigned char value;
+
+	return at != PLAN_MISSING && address &&
+	       executor_get(&r->m, address + at, &value, sizeof(value)) ? value : 0;
 }
 
 /* Read the name at @address, at most NAME_BYTES with the NUL, to @name; else "". */
@@ -101,7 +104,7 @@ static bool name_read(const struct reading *r, uint64_t address, char name[NAME_
 static void tree_collect(struct reading *r, uint64_t state, unsigned int depth,
 			 const char *relationship, uint64_t subplan);
 
-/* Collect those of a list or, before 14, array of PlanStates. */
+/* Collect those of an array of PlanStates. */
 static void array_collect(struct reading *r, uint64_t array, uint32_t n, unsigned int depth,
 			  const char *relationship)
 {
@@ -157,40 +160,27 @@ static void custom_collect(struct reading *r, uint64_t list, unsigned int depth)
 /* Collect what kinds of nodes have below them in members of their own. */
 static void members_collect(struct reading *r, const struct node *node, unsigned int depth)
 {
+	static const struct {
+		enum plan_value tag, states, n;
+	} arrays[] = {
+		{ TAG_APPEND, AT_APPENDSTATE_APPENDPLANS, AT_APPENDSTATE_AS_NPLANS },
+		{ TAG_MERGEAPPEND, AT_MERGEAPPENDSTATE_MERGEPLANS, AT_MERGEAPPENDSTATE_MS_NPLANS },
+		{ TAG_BITMAPAND, AT_BITMAPANDSTATE_BITMAPPLANS, AT_BITMAPANDSTATE_NPLANS },
+		{ TAG_BITMAPOR, AT_BITMAPORSTATE_BITMAPPLANS, AT_BITMAPORSTATE_NPLANS },
+		/* Before 14. */
+		{ TAG_MODIFYTABLE, AT_MODIFYTABLESTATE_MT_PLANS, AT_MODIFYTABLESTATE_MT_NPLANS },
+	};
 	uint64_t state = node->state;
 
-	switch (node->tag) {
-	case TAG_APPEND:
-		array_collect(r, pointer(r, state, AT_APPENDSTATE_APPENDPLANS),
-			      number(r, state, AT_APPENDSTATE_AS_NPLANS), depth, "Member");
-		break;
-	case TAG_MERGEAPPEND:
-		array_collect(r, pointer(r, state, AT_MERGEAPPENDSTATE_MERGEPLANS),
-			      number(r, state, AT_MERGEAPPENDSTATE_MS_NPLANS), depth, "Member");
-		break;
-	case TAG_BITMAPAND:
-		array_collect(r, pointer(r, state, AT_BITMAPANDSTATE_BITMAPPLANS),
-			      number(r, state, AT_BITMAPANDSTATE_NPLANS), depth, "Member");
-		break;
-	case TAG_BITMAPOR:
-		array_collect(r, pointer(r, state, AT_BITMAPORSTATE_BITMAPPLANS),
-			      number(r, state, AT_BITMAPORSTATE_NPLANS), depth, "Member");
-		break;
-	case TAG_MODIFYTABLE:
-		/* Before 14. */
-		array_collect(r, pointer(r, state, AT_MODIFYTABLESTATE_MT_PLANS),
-			      number(r, state, AT_MODIFYTABLESTATE_MT_NPLANS), depth, "Member");
-		break;
-	case TAG_SUBQUERYSCAN:
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++)
+		if (node->tag == arrays[i].tag)
+			array_collect(r, pointer(r, state, arrays[i].states),
+				      number(r, state, arrays[i].n), depth, "Member");
+	if (node->tag == TAG_SUBQUERYSCAN)
 		tree_collect(r, pointer(r, state, AT_SUBQUERYSCANSTATE_SUBPLAN), depth,
 			     "Subquery", 0);
-		break;
-	case TAG_CUSTOMSCAN:
+	if (node->tag == TAG_CUSTOMSCAN)
 		custom_collect(r, pointer(r, state, AT_CUSTOMSCANSTATE_CUSTOM_PS), depth);
-		break;
-	default:
-		break;
-	}
 }
 
 /* Return the number of the scanned relation in the range table; 0: none. */
@@ -213,24 +203,14 @@ static uint32_t range_index(const struct reading *r, uint64_t plan, enum plan_va
 /* Return the RangeTblEntry with this number; 0: there is none. */
 static uint64_t range_entry(const struct reading *r, uint32_t index)
 {
-	return index - 1 < r->range_table_n ? r->range_table[index - 1] : 0;
+	return index - 1 < r->nranges ? r->range_table[index - 1] : 0;
 }
 
-/* Note that the plan uses the element of the range table, with its relation, or 0: unknown. */
-static void range_use(struct reading *r, uint32_t index, uint64_t relation)
+/* Note that the plan uses the element of the range table. */
+static void range_use(struct reading *r, uint32_t index)
 {
-	struct range *range = r->range;
-
-	while (range < r->range + r->nranges && range->index != index)
-		range++;
-	if (!index || range == r->range + RANGES_MAX)
-		return;
-	if (range == r->range + r->nranges) {
-		*range = (struct range){ .index = index };
-		r->nranges++;
-	}
-	if (relation)
-		range->relation = relation;
+	if (index - 1 < r->nranges)
+		r->range[index - 1].used = true;
 }
 
 /* The same of those in a Bitmapset. */
@@ -240,13 +220,13 @@ static void ranges_use(struct reading *r, uint64_t set)
 	uint32_t at = r->m.value[AT_BITMAPSET_WORDS], bytes = r->query->release < 12 ? 4 : 8;
 	uint64_t word;
 
-	for (uint32_t i = 0; i < words && i < SET_WORDS; i++) {
+	for (uint32_t i = 0; i < words && 8 * bytes * i <= r->nranges; i++) {
 		word = 0;
 		if (!executor_get(&r->m, set + at + bytes * i, &word, bytes))
 			return;
 		for (uint32_t j = 0; word; j++, word >>= 1)
 			if (word & 1)
-				range_use(r, 8 * bytes * i + j, 0);
+				range_use(r, 8 * bytes * i + j);
 	}
 }
 
@@ -263,7 +243,7 @@ static void node_range(struct reading *r, struct node *node)
 		r->bad = true;
 		return;
 	}
-	range_use(r, node->range_index, 0);
+	range_use(r, node->range_index);
 	if (number(r, node->range, AT_RANGETBLENTRY_RTEKIND))
 		return;
 	relation = pointer(r, state, AT_SCANSTATE_SS_CURRENTRELATION);
@@ -277,7 +257,7 @@ static void node_range(struct reading *r, struct node *node)
 	if (relation && number(r, relation, AT_RELATIONDATA_RD_ID) ==
 			number(r, node->range, AT_RANGETBLENTRY_RELID)) {
 		node->relation = relation;
-		range_use(r, node->range_index, relation);
+		r->range[node->range_index - 1].relation = relation;
 	} else if (relation && node->tag != TAG_MODIFYTABLE) {
 		r->bad = true;
 	}
@@ -286,36 +266,29 @@ static void node_range(struct reading *r, struct node *node)
 /* Note what else the node uses, which has a name that no other one gets. */
 static void node_ranges(struct reading *r, const struct node *node)
 {
+	static const struct {
+		enum plan_value tag, set;
+	} sets[] = {
+		{ TAG_APPEND, AT_APPEND_APPRELIDS },
+		{ TAG_MERGEAPPEND, AT_MERGEAPPEND_APPRELIDS },
+		{ TAG_RESULT, AT_RESULT_RELIDS },
+		{ TAG_FOREIGNSCAN, AT_FOREIGNSCAN_FS_BASE_RELIDS },
+		{ TAG_CUSTOMSCAN, AT_CUSTOMSCAN_CUSTOM_RELIDS },
+	};
 	uint64_t list;
 	uint32_t first;
 
-	switch (node->tag) {
-	case TAG_APPEND:
-		ranges_use(r, pointer(r, node->plan, AT_APPEND_APPRELIDS));
-		break;
-	case TAG_MERGEAPPEND:
-		ranges_use(r, pointer(r, node->plan, AT_MERGEAPPEND_APPRELIDS));
-		break;
-	case TAG_RESULT:
-		ranges_use(r, pointer(r, node->plan, AT_RESULT_RELIDS));
-		break;
-	case TAG_FOREIGNSCAN:
-		ranges_use(r, pointer(r, node->plan, AT_FOREIGNSCAN_FS_BASE_RELIDS));
-		break;
-	case TAG_CUSTOMSCAN:
-		ranges_use(r, pointer(r, node->plan, AT_CUSTOMSCAN_CUSTOM_RELIDS));
-		break;
-	case TAG_MODIFYTABLE:
-		range_use(r, number(r, node->plan, AT_MODIFYTABLE_EXCLRELRTI), 0);
-		/* From 18 on, what is returned may name the first one. */
-		list = pointer(r, node->plan, AT_MODIFYTABLE_RESULTRELATIONS);
-		if (r->query->release >= 18 && pointer(r, node->plan, AT_PLAN_TARGETLIST) &&
-		    executor_get(&r->m, pointer(r, list, AT_LIST_ELEMENTS), &first, sizeof(first)))
-			range_use(r, first, 0);
-		break;
-	default:
-		break;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		if (node->tag == sets[i].tag)
+			ranges_use(r, pointer(r, node->plan, sets[i].set));
+	if (node->tag != TAG_MODIFYTABLE)
+		return;
+	range_use(r, number(r, node->plan, AT_MODIFYTABLE_EXCLRELRTI));
+	/* From 18 on, what is returned may name the first one. */
+	list = pointer(r, node->plan, AT_MODIFYTABLE_RESULTRELATIONS);
+	if (r->query->release >= 18 && pointer(r, node->plan, AT_PLAN_TARGETLIST) &&
+	    executor_get(&r->m, pointer(r, list, AT_LIST_ELEMENTS), &first, sizeof(first)))
+		range_use(r, first);
 }
 
 /* Return whether the PlanState at @member of the node's state is that of the Plan at @planned. */
@@ -393,28 +366,21 @@ static bool relation_name(const struct reading *r, uint64_t relation, char name[
 	return row && name_read(r, row + r->m.value[AT_FORMDATA_PG_CLASS_RELNAME], name);
 }
 
-static int compare_ranges(const void *a, const void *b)
+/* Return the first one before element @n of the range table that is used and has @name, or NULL. */
+static struct range *range_named(struct reading *r, uint32_t n, const char *name)
 {
-	const struct range *x = a, *y = b;
-
-	return x->index < y->index ? -1 : x->index > y->index;
+	for (uint32_t i = 0; i < n; i++)
+		if (r->range[i].used && !strcmp(r->range[i].name, name))
+			return &r->range[i];
+	return NULL;
 }
 
-/* Return whether one of the first @n ranges has @name. */
-static bool name_taken(const struct reading *r, unsigned int n, const char *name)
+/* Read the name by which the statement calls element @i of the range table. */
+static void range_read(struct reading *r, uint32_t i)
 {
-	for (unsigned int i = 0; i < n; i++)
-		if (!strcmp(r->range[i].name, name))
-			return true;
-	return false;
-}
+	uint64_t entry = r->range_table[i], alias = pointer(r, entry, AT_RANGETBLENTRY_ALIAS);
+	struct range *range = &r->range[i];
 
-/* Read the name by which the statement calls @range. */
-static void range_read(struct reading *r, struct range *range)
-{
-	uint64_t entry = range_entry(r, range->index), alias;
-
-	alias = pointer(r, entry, AT_RANGETBLENTRY_ALIAS);
 	if (!alias && relation_name(r, range->relation, range->name))
 		return;
 	alias = alias ? alias : pointer(r, entry, AT_RANGETBLENTRY_EREF);
@@ -427,27 +393,23 @@ static void range_read(struct reading *r, struct range *range)
  */
 static void ranges_name(struct reading *r)
 {
-	qsort(r->range, r->nranges, sizeof(*r->range), compare_ranges);
-	for (unsigned int i = 0; i < r->nranges; i++) {
+	for (uint32_t i = 0; i < r->nranges; i++) {
 		char *name = r->range[i].name, suffix[16], base[NAME_BYTES];
+		struct range *first;
 		size_t room;
 
-		range_read(r, &r->range[i]);
+		if (!r->range[i].used)
+			continue;
+		range_read(r, i);
 		memcpy(base, name, sizeof(base));
-		for (unsigned int k = 1; *name && name_taken(r, i, name); k++) {
-			room = NAME_BYTES - 1 - (size_t)snprintf(suffix, sizeof(suffix), "_%u", k);
+		first = *name ? range_named(r, i, name) : NULL;
+		while (first && range_named(r, i, name)) {
+			room = NAME_BYTES - 1 - (size_t)snprintf(suffix, sizeof(suffix), "_%u",
+								 ++first->next);
 			snprintf(name, NAME_BYTES, "%.*s%s", (int)strnlen(base, room), base,
 				 suffix);
 		}
 	}
-}
-
-static const char *range_name(const struct reading *r, uint32_t index)
-{
-	for (unsigned int i = 0; i < r->nranges; i++)
-		if (r->range[i].index == index)
-			return r->range[i].name;
-	return "";
 }
 
 /* Return the name of schema @oid; "": unknown. */
@@ -475,35 +437,42 @@ static void put(struct reading *r, enum plan_key key, const char *text)
 		plan_put_string(r->out, key, text, strlen(text));
 }
 
-/* What EXPLAIN calls the kinds; the others have words that depend on their members. */
-static const struct kind {
-	enum plan_value tag;
-	const char *type, *title;	/* NULL: the same */
-} kinds[] = {
-	{ TAG_RESULT, "Result", NULL }, { TAG_PROJECTSET, "ProjectSet", NULL },
-	{ TAG_MODIFYTABLE, "ModifyTable", NULL }, { TAG_APPEND, "Append", NULL },
-	{ TAG_MERGEAPPEND, "Merge Append", NULL },
-	{ TAG_RECURSIVEUNION, "Recursive Union", NULL }, { TAG_BITMAPAND, "BitmapAnd", NULL },
-	{ TAG_BITMAPOR, "BitmapOr", NULL }, { TAG_NESTLOOP, "Nested Loop", NULL },
-	{ TAG_MERGEJOIN, "Merge Join", "Merge" }, { TAG_HASHJOIN, "Hash Join", "Hash" },
-	{ TAG_SEQSCAN, "Seq Scan", NULL }, { TAG_SAMPLESCAN, "Sample Scan", NULL },
-	{ TAG_GATHER, "Gather", NULL }, { TAG_GATHERMERGE, "Gather Merge", NULL },
-	{ TAG_INDEXSCAN, "Index Scan", NULL }, { TAG_INDEXONLYSCAN, "Index Only Scan", NULL },
-	{ TAG_BITMAPINDEXSCAN, "Bitmap Index Scan", NULL },
-	{ TAG_BITMAPHEAPSCAN, "Bitmap Heap Scan", NULL }, { TAG_TIDSCAN, "Tid Scan", NULL },
-	{ TAG_TIDRANGESCAN, "Tid Range Scan", NULL }, { TAG_SUBQUERYSCAN, "Subquery Scan", NULL },
-	{ TAG_FUNCTIONSCAN, "Function Scan", NULL },
-	{ TAG_TABLEFUNCSCAN, "Table Function Scan", NULL },
-	{ TAG_VALUESSCAN, "Values Scan", NULL }, { TAG_CTESCAN, "CTE Scan", NULL },
-	{ TAG_NAMEDTUPLESTORESCAN, "Named Tuplestore Scan", NULL },
-	{ TAG_WORKTABLESCAN, "WorkTable Scan", NULL }, { TAG_FOREIGNSCAN, "Foreign Scan", NULL },
-	{ TAG_CUSTOMSCAN, "Custom Scan", NULL }, { TAG_MATERIAL, "Materialize", NULL },
-	{ TAG_MEMOIZE, "Memoize", NULL }, { TAG_SORT, "Sort", NULL },
-	{ TAG_INCREMENTALSORT, "Incremental Sort", NULL }, { TAG_GROUP, "Group", NULL },
-	{ TAG_AGG, "Aggregate", NULL }, { TAG_WINDOWAGG, "WindowAgg", NULL },
-	{ TAG_UNIQUE, "Unique", NULL }, { TAG_SETOP, "SetOp", NULL },
-	{ TAG_LOCKROWS, "LockRows", NULL }, { TAG_LIMIT, "Limit", NULL },
-	{ TAG_HASH, "Hash", NULL },
+/* What EXPLAIN calls the kinds, in JSON and, unless that depends on its members, in text. */
+static const struct {
+	const char *type, *title;
+} kinds[TAG_LIMIT - TAG_RESULT + 1] = {
+#define KIND(tag, ...)	[TAG_ ## tag - TAG_RESULT] = { __VA_ARGS__ }
+	KIND(RESULT, "Result", "Result"), KIND(PROJECTSET, "ProjectSet", "ProjectSet"),
+	KIND(MODIFYTABLE, "ModifyTable", "ModifyTable"), KIND(APPEND, "Append", "Append"),
+	KIND(MERGEAPPEND, "Merge Append", "Merge Append"),
+	KIND(RECURSIVEUNION, "Recursive Union", "Recursive Union"),
+	KIND(BITMAPAND, "BitmapAnd", "BitmapAnd"), KIND(BITMAPOR, "BitmapOr", "BitmapOr"),
+	KIND(NESTLOOP, "Nested Loop", "Nested Loop"), KIND(MERGEJOIN, "Merge Join", "Merge"),
+	KIND(HASHJOIN, "Hash Join", "Hash"), KIND(SEQSCAN, "Seq Scan", "Seq Scan"),
+	KIND(SAMPLESCAN, "Sample Scan", "Sample Scan"), KIND(GATHER, "Gather", "Gather"),
+	KIND(GATHERMERGE, "Gather Merge", "Gather Merge"),
+	KIND(INDEXSCAN, "Index Scan", "Index Scan"),
+	KIND(INDEXONLYSCAN, "Index Only Scan", "Index Only Scan"),
+	KIND(BITMAPINDEXSCAN, "Bitmap Index Scan", "Bitmap Index Scan"),
+	KIND(BITMAPHEAPSCAN, "Bitmap Heap Scan", "Bitmap Heap Scan"),
+	KIND(TIDSCAN, "Tid Scan", "Tid Scan"),
+	KIND(TIDRANGESCAN, "Tid Range Scan", "Tid Range Scan"),
+	KIND(SUBQUERYSCAN, "Subquery Scan", "Subquery Scan"),
+	KIND(FUNCTIONSCAN, "Function Scan", "Function Scan"),
+	KIND(TABLEFUNCSCAN, "Table Function Scan", "Table Function Scan"),
+	KIND(VALUESSCAN, "Values Scan", "Values Scan"), KIND(CTESCAN, "CTE Scan", "CTE Scan"),
+	KIND(NAMEDTUPLESTORESCAN, "Named Tuplestore Scan", "Named Tuplestore Scan"),
+	KIND(WORKTABLESCAN, "WorkTable Scan", "WorkTable Scan"),
+	KIND(FOREIGNSCAN, "Foreign Scan", "Foreign Scan"),
+	KIND(CUSTOMSCAN, "Custom Scan", "Custom Scan"),
+	KIND(MATERIAL, "Materialize", "Materialize"), KIND(MEMOIZE, "Memoize", "Memoize"),
+	KIND(SORT, "Sort", "Sort"),
+	KIND(INCREMENTALSORT, "Incremental Sort", "Incremental Sort"),
+	KIND(GROUP, "Group", "Group"), KIND(AGG, "Aggregate", "Aggregate"),
+	KIND(WINDOWAGG, "WindowAgg", "WindowAgg"), KIND(UNIQUE, "Unique", "Unique"),
+	KIND(SETOP, "SetOp", "SetOp"), KIND(LOCKROWS, "LockRows", "LockRows"),
+	KIND(LIMIT, "Limit", "Limit"), KIND(HASH, "Hash", "Hash"),
+#undef KIND
 };
 
 /* enum CmdType, JoinType, AggStrategy and SetOpCmd; nodes/nodes.h. */
@@ -606,13 +575,10 @@ static void node_kind(struct reading *r, const struct node *node)
 {
 	bool parallel = byte(r, node->plan, AT_PLAN_PARALLEL_AWARE);
 	bool async = byte(r, node->plan, AT_PLAN_ASYNC_CAPABLE);
-	const struct kind *kind = kinds;
 	char title[NAME_BYTES + 64], whole[NAME_BYTES + 96];
 
-	while (kind->tag != node->tag)
-		kind++;
-	put(r, PLAN_TYPE, kind->type);
-	snprintf(title, sizeof(title), "%s", kind->title ? kind->title : kind->type);
+	put(r, PLAN_TYPE, kinds[node->tag - TAG_RESULT].type);
+	snprintf(title, sizeof(title), "%s", kinds[node->tag - TAG_RESULT].title);
 	node_words(r, node, title, sizeof(title));
 	snprintf(whole, sizeof(whole), "%s%s%s", parallel ? "Parallel " : "",
 		 async ? "Async " : "", title);
@@ -672,7 +638,7 @@ static void node_object(struct reading *r, const struct node *node)
 		if (name_read(r, pointer(r, node->range, AT_RANGETBLENTRY_CTENAME), name))
 			put(r, PLAN_CTE, name);
 	}
-	put(r, PLAN_ALIAS, range_name(r, node->range_index));
+	put(r, PLAN_ALIAS, r->range[node->range_index - 1].name);
 }
 
 /* Write how far a scan of a heap is. */
@@ -921,17 +887,18 @@ static bool statement_write(struct reading *r, unsigned int level)
 	const struct executor *executor = r->executor;
 	size_t len;
 
-	r->n = r->nranges = 0;
+	r->n = 0;
 	r->cut = r->bad = false;
 	memset(r->printed, 0, sizeof(r->printed));
+	memset(r->range, 0, sizeof(r->range));
 	if (!executor_copy(&r->m, executor))
 		return false;
 	len = text_read(r, r->text[0]);
-	r->range_table_n = executor_list(&r->m, pointer(r, executor->id.statement,
-							AT_PLANNEDSTMT_RTABLE),
-					 r->range_table, RANGE_TABLE_MAX);
-	if (r->range_table_n > RANGE_TABLE_MAX)
-		r->range_table_n = RANGE_TABLE_MAX;
+	r->nranges = executor_list(&r->m,
+				   pointer(r, executor->id.statement, AT_PLANNEDSTMT_RTABLE),
+				   r->range_table, RANGES_MAX);
+	if (r->nranges > RANGES_MAX)
+		return false;
 	tree_collect(r, executor->id.state, 0, NULL, 0);
 	if (r->bad || !r->n)
 		return false;
@@ -956,7 +923,8 @@ static unsigned int statements_write(struct reading *r, const struct executor fo
 		if (found[i].ended)
 			continue;
 		r->executor = &found[i];
-		if (!statement_write(r, called || !level ? level : 1)) {
+		if (clock_ns(CLOCK_MONOTONIC) >= r->query->deadline_ns ||
+		    !statement_write(r, called || !level ? level : 1)) {
 			r->out->len = before;
 			r->out->full = false;
 			missed++;

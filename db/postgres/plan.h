@@ -13,6 +13,7 @@ struct postgres_plan_query {
 	unsigned int release;		/* 10 .. 19 */
 	uint64_t top;			/* address of the variable TopMemoryContext, as linked */
 	uint32_t database;		/* OID; 0: unknown */
+	uint64_t deadline_ns;	/* CLOCK_MONOTONIC: read no further statement from then on */
 };
 
 /*

@@ -294,6 +294,7 @@ static void reader_plan(const struct reader *r, struct ps_session *session)
 	struct postgres_plan_query query = {
 		.memory = &r->memory, .pid = session->who.pid, .top = r->ps->contexts,
 		.release = (unsigned int)strtoul(r->query->version, NULL, 10),
+		.deadline_ns = r->query->deadline_ns,
 	};
 	uint64_t begun, after = 0;
 
