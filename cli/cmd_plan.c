@@ -5,19 +5,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "cli/command.h"
 #include "cli/format/plan_print.h"
 #include "cli/format/ps_table.h"
+#include "cli/interval.h"
 #include "cli/message.h"
 #include "cli/option/table.h"
 #include "cli/start.h"
+#include "cli/tracing.h"
 #include "db/ps/ps.h"
 #include "db/sink.h"
 #include "host/clock.h"
 
-#define COLUMNS		"id,user,db,client,state,xact,time,wait,blocked_by,query"
-#define PLAN_ENDED	(START_GO - 1)	/* the reader has closed the output */
 #define CLEAR		"\033[H\033[2J"	/* of a terminal: to the top left, and erase all */
 
 struct cmd_plan {
@@ -115,9 +114,10 @@ static void session_print(struct cmd_plan *cmd, struct ps_session *s, uint64_t n
 		output_string(out, "no statement with a plan is executed\n");
 }
 
-/* Read and print the plan once. Return the exit status, or START_GO. */
-static int cmd_plan_once(struct cmd_plan *cmd)
+/* Read and print the plan once, for interval_repeat(). */
+static int cmd_plan_once(void *arg)
 {
+	struct cmd_plan *cmd = arg;
 	int status = cmd_plan_read(cmd);
 
 	if (status != EXIT_OK)
@@ -130,30 +130,7 @@ static int cmd_plan_once(struct cmd_plan *cmd)
 		status = cmd_plan_refuse(cmd);
 	}
 	ps_list_free(&cmd->list);
-	if (status != EXIT_OK)
-		return status;
-	status = message_output(&cmd->err, output_flush(&cmd->out));
-	return cmd->out.error ? (status == EXIT_OK ? PLAN_ENDED : status) : START_GO;
-}
-
-static int cmd_plan_repeat(struct cmd_plan *cmd)
-{
-	const struct options *options = &cmd->options;
-	uint64_t next_ns = clock_ns(CLOCK_MONOTONIC);
-	struct timespec at;
-	int status;
-
-	for (uint64_t n = 1;; n++) {
-		status = cmd_plan_once(cmd);
-		if (status != START_GO || !options->interval_ns ||
-		    (options->count && n >= options->count))
-			break;
-		next_ns += options->interval_ns;
-		at = (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S),
-					.tv_nsec = (long)(next_ns % NS_PER_S) };
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-	}
-	return status == START_GO || status == PLAN_ENDED ? EXIT_OK : status;
+	return status == EXIT_OK ? interval_flush(&cmd->out, &cmd->err) : status;
 }
 
 static int cmd_plan_run(struct cmd_plan *cmd)
@@ -162,20 +139,16 @@ static int cmd_plan_run(struct cmd_plan *cmd)
 	struct winsize size;
 
 	cmd->table.out = &cmd->out;
-	ps_table_columns(&cmd->table, COLUMNS, &(struct suggestion){ .word = NULL });
+	ps_table_columns(&cmd->table, PS_DEFAULT_COLUMNS, &(struct suggestion){ .word = NULL });
 	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		cmd->table.width = size.ws_col;
 	cmd->redraw = options->interval_ns && !options->json && isatty(STDOUT_FILENO);
 	cmd->ps = ps_open(&(struct ps_config){
-		.servers = {
-			.engine = options->engine,
-			.pids = options->pids, .npids = options->pid_count,
-			.paths = options->paths, .npaths = options->path_count,
-		},
+		.servers = tracing_servers(options),
 		.text_bytes = options->text_bytes,
 		.arg = cmd, .error = cmd_plan_error,
 	});
-	return cmd->ps ? cmd_plan_repeat(cmd) : message_no_memory();
+	return cmd->ps ? interval_repeat(options, cmd_plan_once, cmd) : message_no_memory();
 }
 
 static int cmd_plan(const struct command *command, int argc, char *argv[])

@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "cli/command.h"
 #include "cli/format/json.h"
 #include "cli/format/ps_table.h"
+#include "cli/interval.h"
 #include "cli/message.h"
 #include "cli/option/set.h"
 #include "cli/option/table.h"
@@ -23,8 +23,6 @@
 
 #define DEPTH_MAX	16	/* of the tree; deeper sessions are shown at this depth */
 
-#define DEFAULT_COLUMNS	"id,user,db,client,state,xact,time,wait,blocked_by,query"
-#define PS_ENDED	(START_GO - 1)	/* the reader has closed the output */
 
 static struct {
 	const char *columns;		/* NULL: the default ones */
@@ -44,6 +42,7 @@ struct cmd_ps {
 	size_t nedges;
 	bool *below, *printed;		/* elements of ->row: there is an upper one; printed */
 	uint64_t now_ns;		/* CLOCK_REALTIME of ->list */
+	bool again;			/* it is not the first one */
 };
 
 static const struct option_row option_min_sessions = {
@@ -350,6 +349,9 @@ static void rows_free(struct cmd_ps *cmd)
 
 static void rows_print(struct cmd_ps *cmd)
 {
+	if (cmd->again && !cmd->options.json)
+		output_char(&cmd->out, '\n');
+	cmd->again = true;
 	if (!cmd->options.json)
 		ps_table_header(&cmd->table);
 	tree_print_all(cmd);
@@ -383,11 +385,11 @@ static void cmd_ps_stalled(struct cmd_ps *cmd)
 	}
 }
 
-/* Read and print the sessions once. Return the exit status. */
-static int cmd_ps_once(struct cmd_ps *cmd)
+/* Read and print the sessions once, for interval_repeat(). */
+static int cmd_ps_once(void *arg)
 {
+	struct cmd_ps *cmd = arg;
 	struct error error = { .kind = ERROR_NONE };
-	int status;
 
 	if (ps_read(cmd->ps, 0, &cmd->list, &error)) {
 		cmd_ps_error(cmd, &error);
@@ -409,31 +411,7 @@ static int cmd_ps_once(struct cmd_ps *cmd)
 	cmd_ps_stalled(cmd);
 	output_flush(&cmd->err);
 	rows_free(cmd);
-	status = message_output(&cmd->err, output_flush(&cmd->out));
-	return cmd->out.error ? (status == EXIT_OK ? PS_ENDED : status) : START_GO;
-}
-
-/* Print them at each interval. */
-static int cmd_ps_repeat(struct cmd_ps *cmd)
-{
-	const struct options *options = &cmd->options;
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), next_ns = start_ns;
-	struct timespec at;
-	int status = cmd_ps_once(cmd);
-
-	for (uint64_t n = 1; status == START_GO && options->interval_ns &&
-			     (!options->count || n < options->count); n++) {
-		next_ns += options->interval_ns;
-		if (options->duration_ns && next_ns - start_ns >= options->duration_ns)
-			break;
-		at = (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S),
-					.tv_nsec = (long)(next_ns % NS_PER_S) };
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		if (!options->json)
-			output_char(&cmd->out, '\n');
-		status = cmd_ps_once(cmd);
-	}
-	return status == START_GO || status == PS_ENDED ? EXIT_OK : status;
+	return interval_flush(&cmd->out, &cmd->err);
 }
 
 /* Set the columns. Return whether they are valid. */
@@ -442,7 +420,7 @@ static bool cmd_ps_columns(struct cmd_ps *cmd)
 	const char *spec = own.columns;
 	struct suggestion bad;
 	struct option_parser p = { .err = &cmd->err };
-	int err = ps_table_columns(&cmd->table, spec ? spec : DEFAULT_COLUMNS, &bad);
+	int err = ps_table_columns(&cmd->table, spec ? spec : PS_DEFAULT_COLUMNS, &bad);
 
 	if (!err)
 		return true;
@@ -472,11 +450,7 @@ static int cmd_ps_run(struct cmd_ps *cmd)
 	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		cmd->table.width = size.ws_col;
 	cmd->ps = ps_open(&(struct ps_config){
-		.servers = {
-			.engine = options->engine,
-			.pids = options->pids, .npids = options->pid_count,
-			.paths = options->paths, .npaths = options->path_count,
-		},
+		.servers = tracing_servers(options),
 		.text_bytes = options->text_bytes,
 		.arg = cmd, .error = cmd_ps_error,
 	});
@@ -484,7 +458,7 @@ static int cmd_ps_run(struct cmd_ps *cmd)
 		return message_no_memory();
 	if (options->json)
 		json_start(&cmd->out, clock_ns(CLOCK_REALTIME), NULL, "ps");
-	return cmd_ps_repeat(cmd);
+	return interval_repeat(options, cmd_ps_once, cmd);
 }
 
 static int cmd_ps(const struct command *command, int argc, char *argv[])

@@ -31,19 +31,24 @@ struct filter tracing_filter(const struct options *options)
 	};
 }
 
+struct server_filter tracing_servers(const struct options *options)
+{
+	return (struct server_filter){
+		.engine = options->engine,
+		.pids = options->pids, .npids = options->pid_count,
+		.paths = options->paths, .npaths = options->path_count,
+		.start = options->start, .done = options->done,
+		.text_arg = options->text_arg,
+	};
+}
+
 void tracing_config(struct loop *loop, struct tracer_config *config)
 {
 	const struct options *options = &loop->options;
 
 	loop->banner.phases = wants_phases(options);
 	*config = (struct tracer_config){
-		.servers = {
-			.engine = options->engine,
-			.pids = options->pids, .npids = options->pid_count,
-			.paths = options->paths, .npaths = options->path_count,
-			.start = options->start, .done = options->done,
-			.text_arg = options->text_arg,
-		},
+		.servers = tracing_servers(options),
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = wants_identity(options),

@@ -9,6 +9,9 @@
 /* Return the selection of statements by the options, which are borrowed. */
 struct filter tracing_filter(const struct options *options);
 
+/* Return the selection of servers by the options, which are borrowed. */
+struct server_filter tracing_servers(const struct options *options);
+
 /*
  * Fill @config from the options; the command then sets the callbacks of events and what else it
  * needs. All callbacks get @loop.

@@ -10,6 +10,7 @@
 #include "db/ps/ps.h"
 
 #define PS_COLUMNS	24
+#define PS_DEFAULT_COLUMNS "id,user,db,client,state,xact,time,wait,blocked_by,query"
 
 struct ps_column;
 
