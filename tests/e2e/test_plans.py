@@ -292,6 +292,8 @@ def running(server, statement, *before, wait="Timeout:PgSleep"):
     try:
         wait_for(lambda: any(one["pid"] == session.pid and one["state"] == "active" and (not wait or one.get("wait") == wait)
                              for one in sessions("-p", str(server.pid))), what=f"the session to wait for {wait}")
+        if not wait:
+            wait_for(lambda: plans(session.pid), what="its plan, which is made at first")
         yield session
     finally:
         with server.connect() as other:
